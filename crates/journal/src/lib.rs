@@ -1,0 +1,7 @@
+//! The journal: an ordered log of bytes, durable before it is spoken of.
+//!
+//! It knows bytes and positions, never what an envelope is. One writer ([`Journal`]), any number of
+//! [`Reader`]s, which see durable records only. Format: `docs/format.md`.
+
+mod contract;
+pub use contract::*;
