@@ -1,1 +1,36 @@
-//! placeholder
+//! The running exchange: one loop that handles a batch, commits once, then speaks.
+//!
+//! [`Broker::open`] rebuilds the [`exchange::Exchange`] from the journal and starts the loop on its
+//! own thread. Everything else goes through a [`Handle`], which is cheap to clone. Doors move frames;
+//! every rule is behind the handle.
+
+mod channel;
+mod clock;
+mod entry;
+mod find;
+mod handle;
+mod indexer;
+mod meter;
+mod open;
+mod parked;
+mod receipt;
+mod request;
+mod ring;
+mod serve;
+mod settings;
+mod tail;
+mod turn;
+
+pub use clock::Clock;
+pub use entry::Entry;
+pub use find::{From, Found, Page};
+pub use handle::{Delivery, Handle, Outcome, label};
+pub use meter::Meter;
+pub use open::{Broker, OpenError};
+pub use receipt::{Receipt, durability_word, write_fault};
+pub use request::Published;
+pub use settings::{Settings, Storage};
+pub use tail::{Batch, Tail};
+
+pub use exchange::{Counts, DeliveryId, PlaceName, RecipientState, Settle, SubscriptionView};
+pub use journal::{Cursor, Durability};

@@ -1,3 +1,4 @@
+#![allow(missing_docs)]
 // Signatures to build to; this file goes away as the real modules take over.
 use bytes::Bytes;
 use protocol::{Filter, Header, Party, Rejection, Timestamp};
@@ -29,7 +30,7 @@ pub struct ChannelId(pub u32);
 /// so that a reader can slice them out of the record's `Bytes` without a copy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    Published { at: Timestamp, header: Arc<Header>, inboxes: Vec<Party>, places: Vec<PlaceId>, envelope: Bytes },
+    Published { at: Timestamp, header: Arc<Header>, recipients: Vec<Party>, inboxes: Vec<Party>, places: Vec<PlaceId>, envelope: Bytes },
     SubscriptionPut { id: PlaceId, name: Box<str>, filter: Filter, deliver_to: Option<Party> },
     SubscriptionRemoved { id: PlaceId },
     Acked { place: PlaceId, sequences: Vec<u64> },
@@ -47,6 +48,9 @@ pub struct RecordError(pub &'static str);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecipientState { Stored, Refused }
+impl RecipientState { pub fn as_str(self) -> &'static str { match self { Self::Stored => "stored", Self::Refused => "refused" } } }
+impl Lease { pub fn id(&self) -> DeliveryId { DeliveryId { place: self.place, sequence: self.sequence, fence: self.fence } } }
+impl Default for Settings { fn default() -> Self { Self { lease_ms: 30_000, nack_delay_ms_min: 100, in_flight_max: 1024, places_max: 1_000_000, fan_out_max: 10_000 } } }
 
 #[derive(Debug)]
 pub struct Publication {
@@ -93,6 +97,7 @@ impl Exchange {
     pub fn put_subscription(&mut self, name: &str, filter: Filter, deliver_to: Option<Party>) -> Result<(SubscriptionView, Option<Record>), Rejection> { let _ = (name, filter, deliver_to); todo() }
     pub fn remove_subscription(&mut self, name: &str) -> Result<Record, Rejection> { let _ = name; todo() }
     pub fn subscriptions(&self) -> Vec<SubscriptionView> { Vec::new() }
+    pub fn place_name(&self, id: PlaceId) -> Option<PlaceName> { let _ = id; None }
     pub fn place(&self, name: &PlaceName) -> Option<PlaceId> { let _ = name; None }
 
     // listen.rs: live channels, shared by equal filters, counted

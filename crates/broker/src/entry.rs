@@ -1,0 +1,75 @@
+//! One durable message as readers see it.
+
+use bytes::Bytes;
+use protocol::{Header, Party, Timestamp};
+use std::sync::{Arc, OnceLock};
+
+/// A published envelope with its place in the journal. Shared by every reader.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its sequence in the journal.
+    pub sequence: u64,
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// The neutral facts.
+    pub header: Arc<Header>,
+    /// The bytes as they arrived.
+    pub envelope: Bytes,
+    /// Parties that got a copy, as the receipt listed them.
+    pub recipients: Vec<Party>,
+    /// Frames that doors built once for all readers; each door fills its own.
+    event_frame: OnceLock<Bytes>,
+    socket_frame: OnceLock<(Box<str>, Bytes)>,
+}
+
+impl Entry {
+    pub(crate) fn new(
+        sequence: u64,
+        at: Timestamp,
+        header: Arc<Header>,
+        envelope: Bytes,
+        recipients: Vec<Party>,
+    ) -> Self {
+        Self {
+            sequence,
+            at,
+            header,
+            envelope,
+            recipients,
+            event_frame: OnceLock::new(),
+            socket_frame: OnceLock::new(),
+        }
+    }
+
+    /// Reads a message back from a journal record; `None` for records that are not messages or
+    /// cannot be read.
+    #[must_use]
+    pub fn from_record(record: &journal::Record) -> Option<Self> {
+        if record.kind != exchange::Record::PUBLISHED {
+            return None;
+        }
+        match exchange::Record::decode(record.kind, &record.body) {
+            Ok(exchange::Record::Published { at, header, recipients, envelope, .. }) => {
+                Some(Self::new(record.sequence, at, header, envelope, recipients))
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// The server-sent event of this entry, built by the first reader that needs it.
+    pub fn event_frame(&self, build: impl FnOnce(&Self) -> Bytes) -> Bytes {
+        self.event_frame.get_or_init(|| build(self)).clone()
+    }
+
+    /// The socket frame of this entry for readers that chose the reference `reference`. Readers with
+    /// the reference of the first one share its bytes; others build their own.
+    pub fn socket_frame(&self, reference: &str, build: impl Fn(&Self) -> Bytes) -> Bytes {
+        let (first, frame) = self.socket_frame.get_or_init(|| (reference.into(), build(self)));
+        if **first == *reference { frame.clone() } else { build(self) }
+    }
+
+    /// What this entry costs in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.envelope.len() + 512
+    }
+}

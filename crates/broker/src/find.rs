@@ -1,0 +1,231 @@
+//! Reading back: by id, by page, by place in the journal.
+
+use crate::Entry;
+use crate::handle::Shared;
+use crate::tail::unreadable;
+use journal::{CursorFault, Reader};
+use protocol::{Code, Fault, Filter, Intake, Party, Rejection, Timestamp};
+use std::sync::Arc;
+
+/// Where a reader starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The first message that is kept.
+    Earliest,
+    /// Only what comes from now on.
+    Latest,
+    /// Just after this cursor.
+    Cursor(String),
+    /// The first message accepted at or after this moment.
+    Time(Timestamp),
+}
+
+impl From {
+    /// Reads `earliest`, `latest`, an RFC 3339 time, or else a cursor.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "earliest" => Self::Earliest,
+            "latest" => Self::Latest,
+            _ => match Timestamp::parse_rfc3339(text) {
+                Some((moment, _)) => Self::Time(moment),
+                None => Self::Cursor(text.to_owned()),
+            },
+        }
+    }
+}
+
+/// Messages found by id: one per sender who used it.
+pub type Found = Vec<Arc<Entry>>;
+
+/// One page of the journal.
+#[derive(Debug)]
+pub struct Page {
+    /// The messages.
+    pub entries: Vec<Arc<Entry>>,
+    /// Where the next page begins.
+    pub next: journal::Cursor,
+    /// Whether the page ends at the newest message.
+    pub is_last: bool,
+}
+
+/// What a scan of the file gives.
+pub(crate) struct Scanned {
+    pub entries: Vec<Arc<Entry>>,
+    /// The last sequence looked at.
+    pub position: u64,
+}
+
+/// Reads records `from..=until`, keeps up to `max` messages that pass `filter`.
+pub(crate) fn scan(
+    reader: &Reader,
+    filter: &Filter,
+    from: u64,
+    until: u64,
+    max: usize,
+    records_max: usize,
+    bytes_max: usize,
+) -> Result<Scanned, journal::Error> {
+    let mut entries = Vec::new();
+    let mut position = from - 1;
+    while entries.is_empty() && position < until {
+        let records = reader.read(position + 1, records_max, bytes_max)?;
+        if records.is_empty() {
+            break;
+        }
+        for record in &records {
+            if record.sequence > until || entries.len() == max {
+                return Ok(Scanned { entries, position });
+            }
+            position = record.sequence;
+            if let Some(entry) = Entry::from_record(record)
+                && entry.header.intake == Intake::Work
+                && filter.matches(&entry.header)
+            {
+                entries.push(Arc::new(entry));
+            }
+        }
+    }
+    Ok(Scanned { entries, position })
+}
+
+impl Shared {
+    /// The sequence after which a reader starts. `latest` is the newest durable record.
+    pub(crate) fn position(&self, from: &From) -> Result<u64, Rejection> {
+        let (first, last) = self.reader.range();
+        match from {
+            From::Earliest => Ok(first - 1),
+            From::Latest => Ok(last),
+            From::Cursor(text) => match self.reader.resolve(text) {
+                Ok(sequence) => Ok(sequence),
+                Err(CursorFault::Unknown) => self.position_of_id(text),
+                Err(fault) => Err(self.cursor_fault(text, fault)),
+            },
+            From::Time(moment) => self.position_of_time(*moment, first, last),
+        }
+    }
+
+    /// `Last-Event-ID` may be an envelope's id; then reading goes on after that envelope.
+    fn position_of_id(&self, text: &str) -> Result<u64, Rejection> {
+        match self.by_id(text)?.as_slice() {
+            [only] => Ok(only.sequence),
+            [] => Err(self.cursor_fault(text, CursorFault::Unknown)),
+            several => Err(ambiguous(text, several)),
+        }
+    }
+
+    fn position_of_time(&self, moment: Timestamp, first: u64, last: u64) -> Result<u64, Rejection> {
+        let (mut low, mut high) = (first, last + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let at = self.message_at_or_after(middle, high)?;
+            match at {
+                Some(entry) if entry.at < moment => low = entry.sequence + 1,
+                Some(_) | None => high = middle,
+            }
+        }
+        Ok(low - 1)
+    }
+
+    fn message_at_or_after(&self, from: u64, below: u64) -> Result<Option<Arc<Entry>>, Rejection> {
+        let everything = Filter::default();
+        let scanned = scan(&self.reader, &everything, from, below - 1, 1, 64, 1 << 16)
+            .map_err(|_| unreadable())?;
+        Ok(scanned.entries.into_iter().next())
+    }
+
+    fn cursor_fault(&self, text: &str, fault: CursorFault) -> Rejection {
+        let (first, last) = self.reader.range();
+        let range = format!(
+            "valid cursors run from {} to {}",
+            self.reader.cursor(first.saturating_sub(1)),
+            self.reader.cursor(last)
+        );
+        let (code, what) = match fault {
+            CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
+            CursorFault::Foreign => (Code::CursorForeign, "expected a cursor of this exchange"),
+            CursorFault::EpochChanged => {
+                (Code::CursorEpochChanged, "expected a cursor of this life of the journal")
+            }
+            CursorFault::Expired => (Code::CursorExpired, "expected a cursor that is still kept"),
+        };
+        Fault::new(code, "", "ARCHITECTURE 5.10", format!("{what}, got {text:?}; {range}")).into()
+    }
+
+    /// Everything published under an id, by any sender.
+    pub(crate) fn by_id(&self, id: &str) -> Result<Found, Rejection> {
+        let (sequences, applied) = self.index_by_id(id)?;
+        let mut found = Vec::new();
+        for sequence in sequences {
+            found.extend(self.entry(sequence)?);
+        }
+        // The index follows the journal; what it has not seen yet is near the end.
+        let (_, last) = self.reader.range();
+        if applied < last {
+            let recent = match self.ring.after(applied, usize::MAX) {
+                Some(entries) => entries,
+                None => self.read_after(applied, last)?,
+            };
+            found.extend(recent.into_iter().filter(|entry| *entry.header.id == *id));
+        }
+        Ok(found)
+    }
+
+    fn read_after(&self, applied: u64, last: u64) -> Result<Vec<Arc<Entry>>, Rejection> {
+        let mut entries = Vec::new();
+        let mut position = applied;
+        while position < last {
+            let records =
+                self.reader.read(position + 1, 4_096, 1 << 20).map_err(|_| unreadable())?;
+            let Some(end) = records.last() else { break };
+            position = end.sequence;
+            entries.extend(records.iter().filter_map(Entry::from_record).map(Arc::new));
+        }
+        Ok(entries)
+    }
+
+    /// One message by its place.
+    pub(crate) fn entry(&self, sequence: u64) -> Result<Option<Arc<Entry>>, Rejection> {
+        let mut entries = Vec::with_capacity(1);
+        self.ring.get(&[sequence], &mut entries);
+        if let Some(entry) = entries.pop() {
+            return Ok(Some(entry));
+        }
+        let records = self.reader.read(sequence, 1, 1).map_err(|_| unreadable())?;
+        let record = records.first().filter(|record| record.sequence == sequence);
+        Ok(record.and_then(Entry::from_record).map(Arc::new))
+    }
+}
+
+/// The one message with this id, as the caller narrowed it down.
+pub(crate) fn only_one(
+    id: &str,
+    sender: Option<&Party>,
+    mut found: Found,
+) -> Result<Arc<Entry>, Rejection> {
+    if let Some(sender) = sender {
+        found.retain(|entry| entry.header.sender == *sender);
+    }
+    match found.as_slice() {
+        [only] => Ok(Arc::clone(only)),
+        [] => Err(Fault::new(
+            Code::NotFound,
+            "",
+            "surface: messages",
+            format!("expected the id of a stored message, got {id:?}"),
+        )
+        .into()),
+        several => Err(ambiguous(id, several)),
+    }
+}
+
+fn ambiguous(id: &str, several: &[Arc<Entry>]) -> Rejection {
+    let senders: Vec<_> = several.iter().map(|entry| entry.header.sender.as_str()).collect();
+    Fault::new(
+        Code::AmbiguousId,
+        "",
+        "surface: messages",
+        format!("expected ?sender= with the id {id:?}, which was used by {}", senders.join(", ")),
+    )
+    .into()
+}

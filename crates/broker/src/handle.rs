@@ -1,0 +1,419 @@
+//! What doors hold: every request to the running exchange.
+
+use crate::find::{self, From, Found, Page};
+use crate::meter::PublishLabels;
+use crate::request::{Publish, Published, Request, Ticket};
+use crate::ring::Ring;
+use crate::turn::{Condition, storage_failed};
+use crate::{Clock, Entry, Meter, Receipt, Settings, Tail};
+use bytes::Bytes;
+use exchange::{
+    Counts, DeliveryId, Lease, PlaceName, RecipientState, Settle, SubscriptionView,
+};
+use journal::{Index, Reader};
+use parking_lot::Mutex;
+use protocol::{Code, Fault, Filter, Header, Party, Rejection, Rules, Timestamp};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+/// What the loop, the readers and the handles have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub settings: Settings,
+    pub clock: Clock,
+    pub reader: Reader,
+    pub ring: Arc<Ring>,
+    pub meter: Meter,
+    pub condition: Arc<Condition>,
+    pub requests: mpsc::Sender<Request>,
+    pub queue_bytes: Arc<Semaphore>,
+    pub index: Mutex<Index>,
+}
+
+impl Shared {
+    pub(crate) fn index_by_id(&self, id: &str) -> Result<(Vec<u64>, u64), Rejection> {
+        let index = self.index.lock();
+        // Read `applied` first: rows that arrive in between are then looked up twice, not missed.
+        let applied = index.applied();
+        let rows = index.by_id(id).map_err(|error| {
+            tracing::error!(%error, "the index cannot be read");
+            storage_failed()
+        })?;
+        let sequences = rows.into_iter().map(|row| row.sequence).filter(|at| *at <= applied);
+        Ok((sequences.collect(), applied))
+    }
+}
+
+/// One delivery handed to a consumer.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// Names this delivery when it is settled.
+    pub id: DeliveryId,
+    /// How often this message has been handed out to this place, from 1.
+    pub attempt: u32,
+    /// Settle before this moment.
+    pub lease_until: Timestamp,
+    /// The message.
+    pub entry: Arc<Entry>,
+}
+
+/// The result of settling one delivery.
+pub type Outcome = Result<(), Rejection>;
+
+/// A cheap handle to the running exchange.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// The rules for reading an envelope now.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        Rules { now: self.now(), ..self.shared.settings.rules.clone() }
+    }
+
+    /// The exchange's clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// The meter, to register and to read.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.shared.meter
+    }
+
+    /// Reads, checks and publishes one envelope; returns after it is durable.
+    ///
+    /// # Errors
+    /// Every fault of the envelope, or why it cannot be taken.
+    pub async fn accept(&self, envelope: Bytes) -> Published {
+        let reading = protocol::decode(&envelope, &self.rules());
+        let dialect = reading.dialect.map_or("none", protocol::DialectName::as_str);
+        match reading.into_result() {
+            Ok((header, warnings)) => self.publish(header, envelope, warnings).await,
+            Err(rejection) => {
+                self.count(dialect, rejection.code().as_str());
+                Err(rejection)
+            }
+        }
+    }
+
+    /// Publishes one envelope that was already read; returns after it is durable.
+    ///
+    /// # Errors
+    /// Why it cannot be taken, such as `id_conflict`, `overloaded`, `draining`, `storage_failed`.
+    pub async fn publish(&self, header: Header, envelope: Bytes, warnings: Vec<Fault>) -> Published {
+        let dialect = header.dialect.as_str();
+        let (reply, answer) = oneshot::channel();
+        let queued = self.queue(Arc::new(header), envelope, warnings, Ticket::One(reply)).await;
+        let result = match queued {
+            Ok(()) => answer.await.unwrap_or_else(|_| Err(storage_failed())),
+            Err(rejection) => Err(rejection),
+        };
+        let result = result.and_then(|receipt| self.complete(receipt));
+        self.count(dialect, label(&result));
+        result
+    }
+
+    /// Queues one envelope whose result comes into `results` under `number`. Waits only for room in
+    /// the queue. Pass each receipt through [`Self::complete`].
+    ///
+    /// # Errors
+    /// `overloaded` or `draining`; nothing comes into `results` then.
+    pub async fn submit(
+        &self,
+        header: Header,
+        envelope: Bytes,
+        warnings: Vec<Fault>,
+        number: u64,
+        results: &mpsc::UnboundedSender<(u64, Published)>,
+    ) -> Result<(), Rejection> {
+        let ticket = Ticket::Piped(number, results.clone());
+        self.queue(Arc::new(header), envelope, warnings, ticket).await
+    }
+
+    async fn queue(
+        &self,
+        header: Arc<Header>,
+        envelope: Bytes,
+        warnings: Vec<Fault>,
+        ticket: Ticket,
+    ) -> Result<(), Rejection> {
+        let shared = &self.shared;
+        if shared.condition.draining.load(Ordering::Acquire) {
+            return Err(crate::serve::draining());
+        }
+        let wait = Duration::from_millis(shared.settings.queue_wait_ms);
+        let share = u32::try_from(envelope.len().min(shared.settings.queue_bytes_max)).unwrap_or(u32::MAX);
+        let permit = Arc::clone(&shared.queue_bytes).acquire_many_owned(share);
+        let permit = match timeout(wait, permit).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) => return Err(crate::serve::draining()),
+            Err(_) => return Err(overloaded()),
+        };
+        let publish = Publish { header, envelope, warnings, ticket, permit };
+        match timeout(wait, shared.requests.send(Request::Publish(publish))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(crate::serve::draining()),
+            Err(_) => Err(overloaded()),
+        }
+    }
+
+    /// Fills a duplicate's receipt with the recipients of the first publish.
+    ///
+    /// # Errors
+    /// `storage_failed` when the first cannot be read back.
+    pub fn complete(&self, mut receipt: Receipt) -> Published {
+        if receipt.duplicate && receipt.recipients.is_empty() {
+            if let Some(entry) = self.shared.entry(receipt.cursor.sequence)? {
+                let stored = |party: &Party| (party.clone(), RecipientState::Stored);
+                receipt.recipients = entry.recipients.iter().map(stored).collect();
+            }
+        }
+        Ok(receipt)
+    }
+
+    /// Counts one publish; doors that use [`Self::submit`] call it themselves.
+    pub fn count(&self, dialect: &'static str, result: &'static str) {
+        self.shared.meter.publishes.get_or_create(&PublishLabels { dialect, result }).inc();
+    }
+
+    /// Hands out up to `max` deliveries of a place; waits up to `wait` for the first.
+    ///
+    /// # Errors
+    /// `not_found` for a subscription that does not exist.
+    pub async fn pull(
+        &self,
+        place: PlaceName,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, Rejection> {
+        let (reply, mut answer) = oneshot::channel();
+        self.ask(Request::Pull { place, max, wait: !wait.is_zero(), reply }).await?;
+        let pulled = if wait.is_zero() {
+            answer.await.map_err(|_| crate::serve::draining())?
+        } else {
+            match timeout(wait, &mut answer).await {
+                Ok(pulled) => pulled.map_err(|_| crate::serve::draining())?,
+                Err(_) => {
+                    // Close first: a lease that is already on its way still arrives below.
+                    answer.close();
+                    answer.try_recv().unwrap_or(Ok(Vec::new()))
+                }
+            }
+        };
+        self.deliveries(&pulled?)
+    }
+
+    fn deliveries(&self, leases: &[Lease]) -> Result<Vec<Delivery>, Rejection> {
+        let mut deliveries = Vec::with_capacity(leases.len());
+        for lease in leases {
+            if let Some(entry) = self.shared.entry(lease.sequence)? {
+                deliveries.push(Delivery {
+                    id: lease.id(),
+                    attempt: lease.attempt,
+                    lease_until: lease.until,
+                    entry,
+                });
+            }
+        }
+        Ok(deliveries)
+    }
+
+    /// Acknowledges, returns or extends deliveries; one result for each, after it is durable.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn settle(
+        &self,
+        deliveries: Vec<DeliveryId>,
+        how: Settle,
+    ) -> Result<Vec<Outcome>, Rejection> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Settle { deliveries, how, reply }).await?;
+        answer.await.map_err(|_| crate::serve::draining())
+    }
+
+    /// Creates or confirms a durable subscription.
+    ///
+    /// # Errors
+    /// `subscription_conflict` when the name stands for another filter.
+    pub async fn put_subscription(
+        &self,
+        name: &str,
+        filter: Filter,
+        deliver_to: Option<Party>,
+    ) -> Result<SubscriptionView, Rejection> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request::PutSubscription { name: name.into(), filter, deliver_to, reply };
+        self.ask(request).await?;
+        answer.await.map_err(|_| crate::serve::draining())?
+    }
+
+    /// Removes a durable subscription and what waits in it.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn remove_subscription(&self, name: &str) -> Result<(), Rejection> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::RemoveSubscription { name: name.into(), reply }).await?;
+        answer.await.map_err(|_| crate::serve::draining())?
+    }
+
+    /// All durable subscriptions.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn subscriptions(&self) -> Result<Vec<SubscriptionView>, Rejection> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Subscriptions { reply }).await?;
+        answer.await.map_err(|_| crate::serve::draining())
+    }
+
+    /// Sizes of what is held, and the AEP delivery counters.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn counts(
+        &self,
+    ) -> Result<(Counts, protocol::dialect::aep::flow::Stats), Rejection> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Counts { reply }).await?;
+        answer.await.map_err(|_| crate::serve::draining())
+    }
+
+    /// A live reader of everything that passes `filter`, beginning at `from`.
+    ///
+    /// # Errors
+    /// `cursor_unknown`, `cursor_foreign`, `cursor_epoch_changed`, `cursor_expired`.
+    pub async fn tail(&self, filter: Filter, from: &From) -> Result<Tail, Rejection> {
+        let start = match from {
+            From::Latest => None,
+            From::Earliest | From::Cursor(_) | From::Time(_) => Some(self.position(from).await?),
+        };
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Listen { filter, reply }).await?;
+        let (channel, now) = answer.await.map_err(|_| crate::serve::draining())?;
+        Ok(Tail::new(Arc::clone(&self.shared), channel, start.unwrap_or(now)))
+    }
+
+    async fn position(&self, from: &From) -> Result<u64, Rejection> {
+        let (shared, from) = (Arc::clone(&self.shared), from.clone());
+        tokio::task::spawn_blocking(move || shared.position(&from))
+            .await
+            .map_err(|_| crate::tail::unreadable())?
+    }
+
+    /// A page of messages that pass `filter`, at most `limit`, beginning at `from`.
+    ///
+    /// # Errors
+    /// As [`Self::tail`].
+    pub async fn page(&self, filter: Filter, from: From, limit: usize) -> Result<Page, Rejection> {
+        let shared = Arc::clone(&self.shared);
+        tokio::task::spawn_blocking(move || {
+            let start = shared.position(&from)?;
+            let (_, last) = shared.reader.range();
+            let scanned =
+                find::scan(&shared.reader, &filter, start + 1, last, limit, usize::MAX, 1 << 20)
+                    .map_err(|_| crate::tail::unreadable())?;
+            Ok(Page {
+                next: shared.reader.cursor(scanned.position.max(start)),
+                is_last: scanned.position >= last,
+                entries: scanned.entries,
+            })
+        })
+        .await
+        .map_err(|_| crate::tail::unreadable())?
+    }
+
+    /// The message with this id, from `sender` if several used it.
+    ///
+    /// # Errors
+    /// `not_found`, `ambiguous_id`.
+    pub async fn find(&self, id: &str, sender: Option<Party>) -> Result<Arc<Entry>, Rejection> {
+        let (shared, id) = (Arc::clone(&self.shared), id.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let found: Found = shared.by_id(&id)?;
+            find::only_one(&id, sender.as_ref(), found)
+        })
+        .await
+        .map_err(|_| crate::tail::unreadable())?
+    }
+
+    /// The cursor of a message.
+    #[must_use]
+    pub fn cursor(&self, entry: &Entry) -> journal::Cursor {
+        self.shared.reader.cursor(entry.sequence)
+    }
+
+    /// The cursor of the newest durable record.
+    #[must_use]
+    pub fn head(&self) -> journal::Cursor {
+        let (_, last) = self.shared.reader.range();
+        self.shared.reader.cursor(last)
+    }
+
+    /// Whether writes are taken: neither draining nor failed.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readiness(&self) -> Result<(), Rejection> {
+        if self.shared.condition.storage_failed.load(Ordering::Acquire) {
+            return Err(storage_failed());
+        }
+        if self.shared.condition.draining.load(Ordering::Acquire) {
+            return Err(crate::serve::draining());
+        }
+        Ok(())
+    }
+
+    /// Refuses new publishes from now on; what is queued is still committed and answered.
+    pub fn drain(&self) {
+        self.shared.condition.draining.store(true, Ordering::Release);
+    }
+
+    /// Commits what is queued and stops the loop.
+    pub async fn close(&self) {
+        self.drain();
+        let (reply, answer) = oneshot::channel();
+        if self.ask(Request::Close { reply }).await.is_ok() {
+            drop(answer.await);
+        }
+    }
+
+    async fn ask(&self, request: Request) -> Result<(), Rejection> {
+        self.shared.requests.send(request).await.map_err(|_| crate::serve::draining())
+    }
+}
+
+/// The metric label of a publish's result.
+#[must_use]
+pub fn label(result: &Published) -> &'static str {
+    match result {
+        Ok(receipt) if receipt.duplicate => "duplicate",
+        Ok(_) => "accepted",
+        Err(rejection) => rejection.code().as_str(),
+    }
+}
+
+fn overloaded() -> Rejection {
+    Fault::new(
+        Code::Overloaded,
+        "",
+        "ARCHITECTURE 4",
+        "expected room in the publish queue within the wait, got none; slow down and try again",
+    )
+    .into()
+}

@@ -1,0 +1,100 @@
+//! Counters and histograms, in Prometheus types. No ids in labels, ever.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::atomic::AtomicU64;
+
+/// Dialect and result of one publish.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct PublishLabels {
+    /// `aee`, `aep`, `uai` or `none`.
+    pub dialect: &'static str,
+    /// `accepted`, `duplicate`, or the fault's code.
+    pub result: &'static str,
+}
+
+/// Everything the broker measures. Doors register it and add their own.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    /// Publishes by dialect and result.
+    pub publishes: Family<PublishLabels, Counter>,
+    /// Seconds from the first write to the end of the sync, per commit.
+    pub commit_seconds: Histogram,
+    /// Messages per commit.
+    pub commit_messages: Histogram,
+    /// Deliveries handed out to inboxes and durable subscriptions.
+    pub deliveries: Counter,
+    /// Deliveries handed out again.
+    pub redeliveries: Counter,
+    /// Deliveries settled, by acknowledgement.
+    pub acknowledgements: Counter,
+    /// Entries written to live readers.
+    pub streamed: Counter,
+    /// Readers that had to go back to the file because they fell out of memory.
+    pub lagging_reads: Counter,
+    /// Journal records not yet in the look-up index.
+    pub index_lag: Gauge<i64, std::sync::atomic::AtomicI64>,
+    /// Seconds since the process opened the journal, as a start marker.
+    pub opened: Gauge<f64, AtomicU64>,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self {
+            publishes: Family::default(),
+            commit_seconds: Histogram::new(exponential_buckets(0.000_05, 2.0, 16)),
+            commit_messages: Histogram::new(exponential_buckets(1.0, 2.0, 12)),
+            deliveries: Counter::default(),
+            redeliveries: Counter::default(),
+            acknowledgements: Counter::default(),
+            streamed: Counter::default(),
+            lagging_reads: Counter::default(),
+            index_lag: Gauge::default(),
+            opened: Gauge::default(),
+        }
+    }
+}
+
+impl Meter {
+    /// Registers every metric under its public name.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "interwire_publish",
+            "Publishes by dialect and result",
+            self.publishes.clone(),
+        );
+        registry.register_with_unit(
+            "interwire_commit",
+            "Write and sync of one batch",
+            Unit::Seconds,
+            self.commit_seconds.clone(),
+        );
+        registry.register(
+            "interwire_commit_messages",
+            "Messages in one batch",
+            self.commit_messages.clone(),
+        );
+        registry.register("interwire_deliver", "Deliveries handed out", self.deliveries.clone());
+        registry.register(
+            "interwire_redeliver",
+            "Deliveries handed out again",
+            self.redeliveries.clone(),
+        );
+        registry.register("interwire_ack", "Deliveries acknowledged", self.acknowledgements.clone());
+        registry.register("interwire_stream", "Entries sent to live readers", self.streamed.clone());
+        registry.register(
+            "interwire_lagging_reads",
+            "Reads of the file by live readers that fell behind",
+            self.lagging_reads.clone(),
+        );
+        registry.register(
+            "interwire_index_lag_records",
+            "Records not yet in the look-up index",
+            self.index_lag.clone(),
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! Opening: the journal is read once through the same `apply` that a restart always runs.
+
+use crate::handle::Shared;
+use crate::ring::Ring;
+use crate::turn::{Batch, Condition, Turn};
+use crate::{Clock, Handle, Meter, Settings, Storage, indexer};
+use exchange::{Exchange, Record};
+use journal::{Disk, Index, Journal, MemoryDisk, Options, Reader, RealDisk};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Why the exchange cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder cannot be used.
+    #[error("the data folder {path}: {error}")]
+    Folder {
+        /// The folder.
+        path: String,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+    /// The journal cannot be opened.
+    #[error("the journal: {0}")]
+    Journal(#[from] journal::Error),
+    /// A record that this version cannot read.
+    #[error("journal record {sequence}: {what}")]
+    Record {
+        /// Its sequence.
+        sequence: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A thread cannot be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(std::io::Error),
+}
+
+/// The running exchange: the loop's thread and the index's.
+#[derive(Debug)]
+pub struct Broker {
+    handle: Handle,
+    turn: JoinHandle<()>,
+    index: JoinHandle<()>,
+}
+
+impl Broker {
+    /// Opens the journal, rebuilds the state and starts the loop. Must be called inside a tokio
+    /// runtime; `lineage` is random bits that name a new journal.
+    ///
+    /// # Errors
+    /// When the folder, the journal or a record cannot be read.
+    pub fn open(settings: Settings, lineage: u64) -> Result<Self, OpenError> {
+        let (disk, index_path): (Arc<dyn Disk>, _) = match &settings.storage {
+            Storage::Folder(path) => {
+                let folder = |error| OpenError::Folder { path: path.display().to_string(), error };
+                std::fs::create_dir_all(path).map_err(folder)?;
+                let disk = RealDisk::open(path).map_err(folder)?;
+                (Arc::new(disk), Some(path.join("index.sqlite")))
+            }
+            Storage::Memory => (Arc::new(MemoryDisk::default()), None),
+        };
+        Self::open_on(disk, index_path.as_deref(), settings, lineage)
+    }
+
+    /// As [`Self::open`], on any disk.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_on(
+        disk: Arc<dyn Disk>,
+        index_path: Option<&Path>,
+        settings: Settings,
+        lineage: u64,
+    ) -> Result<Self, OpenError> {
+        let clock = Clock::start();
+        let options = Options {
+            segment_bytes: settings.segment_bytes,
+            durability: settings.durability,
+            lineage,
+            now_ms: clock.now().as_millis(),
+        };
+        let journal = Journal::open(disk, options)?;
+        let reader = journal.reader();
+        let exchange = rebuild(&reader, Exchange::new(settings.exchange.clone()))?;
+        let origin = reader.cursor(0);
+        let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
+        let index = writer.reader()?;
+        let (requests, queue) = mpsc::channel(settings.queue_max);
+        let (committed, commits) = std::sync::mpsc::sync_channel(1);
+        let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
+        let meter = Meter::default();
+        let condition = Arc::new(Condition::default());
+        let shared = Arc::new(Shared {
+            clock,
+            reader: reader.clone(),
+            ring: Arc::clone(&ring),
+            meter: meter.clone(),
+            condition: Arc::clone(&condition),
+            requests,
+            queue_bytes: Arc::new(Semaphore::new(settings.queue_bytes_max)),
+            index: Mutex::new(index),
+            settings: settings.clone(),
+        });
+        let turn = Turn {
+            settings,
+            clock,
+            exchange,
+            journal,
+            reader,
+            ring,
+            meter,
+            condition,
+            requests: queue,
+            channels: HashMap::new(),
+            parked: Default::default(),
+            committed,
+            batch: Batch::default(),
+        };
+        let runtime = tokio::runtime::Handle::current();
+        let turn = std::thread::Builder::new()
+            .name("interwire-turn".into())
+            .spawn(move || turn.run(&runtime))
+            .map_err(OpenError::Thread)?;
+        let follower = Arc::clone(&shared);
+        let index = std::thread::Builder::new()
+            .name("interwire-index".into())
+            .spawn(move || indexer::run(&follower, writer, &commits))
+            .map_err(OpenError::Thread)?;
+        Ok(Self { handle: Handle { shared }, turn, index })
+    }
+
+    /// The handle that doors clone.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Commits what is queued, stops the loop and waits for it.
+    pub async fn close(self) {
+        self.handle.close().await;
+        let (turn, index) = (self.turn, self.index);
+        let joined = tokio::task::spawn_blocking(move || (turn.join(), index.join())).await;
+        if !matches!(joined, Ok((Ok(()), Ok(())))) {
+            tracing::error!("a thread of the exchange ended badly");
+        }
+    }
+}
+
+/// Folds the whole journal.
+fn rebuild(reader: &Reader, mut exchange: Exchange) -> Result<Exchange, OpenError> {
+    let (first, last) = reader.range();
+    let mut position = first.saturating_sub(1);
+    while position < last {
+        let records = reader.read(position + 1, 8_192, 4 << 20)?;
+        let Some(end) = records.last().map(|record| record.sequence) else { break };
+        for record in records {
+            let sequence = record.sequence;
+            let record = Record::decode(record.kind, &record.body)
+                .map_err(|error| OpenError::Record { sequence, what: error.0 })?;
+            exchange.apply(sequence, record);
+        }
+        position = end;
+    }
+    Ok(exchange)
+}

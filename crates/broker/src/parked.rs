@@ -1,0 +1,67 @@
+//! Pulls that found nothing and wait for a delivery.
+
+use crate::request::Pulled;
+use exchange::PlaceName;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Callers who left are swept this often, so that a place nobody writes to cannot collect them.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// One waiting pull. Its caller keeps the time.
+pub(crate) struct Waiting {
+    pub max: usize,
+    pub reply: oneshot::Sender<Pulled>,
+}
+
+/// All waiting pulls, by place, first come first served.
+#[derive(Default)]
+pub(crate) struct Parked {
+    places: HashMap<PlaceName, VecDeque<Waiting>>,
+    next_sweep: Option<Instant>,
+}
+
+impl Parked {
+    pub(crate) fn park(&mut self, place: PlaceName, waiting: Waiting) {
+        self.places.entry(place).or_default().push_back(waiting);
+        self.next_sweep.get_or_insert_with(|| Instant::now() + SWEEP_EVERY);
+    }
+
+    /// Puts a pull back at the head of its queue.
+    pub(crate) fn put_back(&mut self, place: PlaceName, waiting: Waiting) {
+        self.places.entry(place).or_default().push_front(waiting);
+    }
+
+    /// The longest waiting pull whose caller is still there.
+    pub(crate) fn next(&mut self, place: &PlaceName) -> Option<Waiting> {
+        let queue = self.places.get_mut(place)?;
+        while let Some(waiting) = queue.pop_front() {
+            if !waiting.reply.is_closed() {
+                return Some(waiting);
+            }
+        }
+        self.places.remove(place);
+        None
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(crate) fn next_sweep(&self) -> Option<Instant> {
+        self.next_sweep
+    }
+
+    pub(crate) fn sweep(&mut self, now: Instant) {
+        if self.next_sweep.is_none_or(|at| at > now) {
+            return;
+        }
+        self.places.retain(|_, queue| {
+            queue.retain(|waiting| !waiting.reply.is_closed());
+            !queue.is_empty()
+        });
+        self.next_sweep = (!self.places.is_empty()).then(|| now + SWEEP_EVERY);
+    }
+}

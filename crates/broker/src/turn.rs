@@ -1,0 +1,263 @@
+//! The loop: handle the batch, commit once, then speak.
+//!
+//! One thread owns the exchange and the journal. While a sync runs, the next batch collects in the
+//! queue; there is no timer. What the outside may learn is held back as data until the commit has
+//! returned. A failed commit ends all writing: what was asked is refused, nothing is retried.
+
+use crate::channel::Channel;
+use crate::parked::Parked;
+use crate::request::{Listening, Published, Pulled, Put, Request, Settled, Ticket};
+use crate::ring::Ring;
+use crate::{Clock, Entry, Meter, Settings};
+use exchange::{ChannelId, Exchange, PlaceId, Record};
+use journal::{Journal, Reader};
+use protocol::{Code, Fault, Rejection};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Handle as Runtime;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+/// What may be told once the batch is durable.
+pub(crate) enum Effect {
+    Published(Ticket, Published),
+    Put(oneshot::Sender<Put>, Put),
+    Removed(oneshot::Sender<Result<(), Rejection>>, Result<(), Rejection>),
+    Listening(oneshot::Sender<Listening>, Listening),
+    Pulled(oneshot::Sender<Pulled>, Pulled),
+    Settled(oneshot::Sender<Settled>, Settled),
+    Closed(oneshot::Sender<()>),
+}
+
+/// Facts about the loop that its handles may read at any time.
+#[derive(Debug, Default)]
+pub(crate) struct Condition {
+    pub storage_failed: AtomicBool,
+    pub draining: AtomicBool,
+}
+
+/// The loop and everything it owns.
+pub(crate) struct Turn {
+    pub settings: Settings,
+    pub clock: Clock,
+    pub exchange: Exchange,
+    pub journal: Journal,
+    pub reader: Reader,
+    pub ring: Arc<Ring>,
+    pub meter: Meter,
+    pub condition: Arc<Condition>,
+    pub requests: mpsc::Receiver<Request>,
+    pub channels: HashMap<ChannelId, Arc<Channel>>,
+    pub parked: Parked,
+    /// Nudged after each commit: the look-up index follows behind.
+    pub committed: std::sync::mpsc::SyncSender<()>,
+    pub batch: Batch,
+}
+
+/// Everything one turn collects before its commit.
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// Reused for the bytes of one record's head.
+    pub head: Vec<u8>,
+    /// One slot per appended record; a hole for records that are not messages.
+    pub entries: Vec<Option<Arc<Entry>>>,
+    pub matches: Vec<(ChannelId, u64)>,
+    pub wake: Vec<PlaceId>,
+    pub effects: Vec<Effect>,
+    pub bytes: usize,
+    pub messages: usize,
+    pub closing: bool,
+}
+
+impl Turn {
+    /// Runs until closed or until every handle is gone.
+    pub(crate) fn run(mut self, runtime: &Runtime) {
+        loop {
+            match self.wait(runtime) {
+                Waited::Request(request) => self.take(*request),
+                Waited::Timer => {}
+                Waited::Abandoned => break,
+            }
+            while self.has_room() {
+                match self.requests.try_recv() {
+                    Ok(request) => self.take(request),
+                    Err(_) => break,
+                }
+            }
+            self.commit();
+            self.speak();
+            self.expire();
+            if self.batch.closing {
+                break;
+            }
+        }
+        if let Err(error) = self.journal.close() {
+            tracing::error!(%error, "the journal could not be closed cleanly");
+        }
+    }
+
+    fn wait(&mut self, runtime: &Runtime) -> Waited {
+        if let Ok(request) = self.requests.try_recv() {
+            return Waited::Request(Box::new(request));
+        }
+        let deadline = self.deadline();
+        let requests = &mut self.requests;
+        let next = runtime.block_on(async {
+            match deadline {
+                Some(at) => timeout_at(at, requests.recv()).await.ok(),
+                None => Some(requests.recv().await),
+            }
+        });
+        match next {
+            Some(Some(request)) => Waited::Request(Box::new(request)),
+            Some(None) => Waited::Abandoned,
+            None => Waited::Timer,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let leases = self.exchange.next_deadline().map(|moment| self.clock.instant_of(moment));
+        let parked = self.parked.next_sweep();
+        [leases, parked].into_iter().flatten().min()
+    }
+
+    fn has_room(&self) -> bool {
+        !self.batch.closing
+            && self.batch.messages < self.settings.batch_max
+            && self.batch.bytes < self.settings.batch_bytes_max
+    }
+
+    /// Appends one record to the batch; returns its sequence.
+    pub(crate) fn append(&mut self, record: &Record) -> u64 {
+        self.batch.head.clear();
+        record.encode_head(&mut self.batch.head);
+        let envelope: &[u8] = match record {
+            Record::Published { envelope, .. } => envelope,
+            Record::SubscriptionPut { .. }
+            | Record::SubscriptionRemoved { .. }
+            | Record::Acked { .. } => &[],
+        };
+        self.batch.bytes += self.batch.head.len() + envelope.len();
+        self.journal.append(record.kind(), &[&self.batch.head, envelope])
+    }
+
+    fn commit(&mut self) {
+        if self.batch.entries.is_empty() || self.has_failed() {
+            return;
+        }
+        let start = std::time::Instant::now();
+        if let Err(error) = self.journal.commit() {
+            tracing::error!(%error, "the journal cannot be written; no more writes until a restart");
+            self.condition.storage_failed.store(true, Ordering::Release);
+            return;
+        }
+        self.meter.commit_seconds.observe(start.elapsed().as_secs_f64());
+        self.meter.commit_messages.observe(self.batch.messages as f64);
+    }
+
+    /// Lets everybody know, now that it is durable.
+    fn speak(&mut self) {
+        let failed = self.has_failed();
+        if failed {
+            self.batch.entries.clear();
+            self.batch.matches.clear();
+            self.batch.wake.clear();
+        } else if !self.batch.entries.is_empty() {
+            self.ring.extend(self.batch.entries.drain(..));
+            // A full pipe means that the index already knows there is work.
+            let _ = self.committed.try_send(());
+        }
+        let effects = std::mem::take(&mut self.batch.effects);
+        for effect in effects {
+            self.tell(effect, failed);
+        }
+        let mut touched: Vec<ChannelId> = Vec::new();
+        for (id, sequence) in self.batch.matches.drain(..) {
+            if let Some(channel) = self.channels.get(&id) {
+                channel.push(sequence);
+                if touched.last() != Some(&id) {
+                    touched.push(id);
+                }
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for id in touched {
+            if let Some(channel) = self.channels.get(&id) {
+                channel.wake();
+            }
+        }
+        let woken = std::mem::take(&mut self.batch.wake);
+        for place in woken {
+            self.serve_parked(place);
+        }
+        self.batch.bytes = 0;
+        self.batch.messages = 0;
+    }
+
+    fn tell(&mut self, effect: Effect, failed: bool) {
+        match effect {
+            Effect::Published(ticket, result) => {
+                ticket.answer(if failed { result.and_then(|_| Err(storage_failed())) } else { result });
+            }
+            Effect::Put(caller, result) => {
+                drop(caller.send(if failed { Err(storage_failed()) } else { result }));
+            }
+            Effect::Removed(caller, result) => {
+                drop(caller.send(if failed { Err(storage_failed()) } else { result }));
+            }
+            Effect::Listening(caller, listening) => {
+                if let Err((channel, _)) = caller.send(listening) {
+                    self.unlisten(channel.id);
+                }
+            }
+            Effect::Pulled(caller, result) => {
+                let result = if failed { Err(storage_failed()) } else { result };
+                if let Err(Ok(leases)) = caller.send(result) {
+                    self.give_back(&leases);
+                }
+            }
+            Effect::Settled(caller, results) => {
+                let results = if failed {
+                    results.into_iter().map(|_| Err(storage_failed())).collect()
+                } else {
+                    results
+                };
+                drop(caller.send(results));
+            }
+            Effect::Closed(caller) => drop(caller.send(())),
+        }
+    }
+
+    fn expire(&mut self) {
+        let now = self.clock.now();
+        if self.exchange.next_deadline().is_some_and(|moment| moment <= now) {
+            for place in self.exchange.expire(now) {
+                self.serve_parked(place);
+            }
+        }
+        self.parked.sweep(Instant::now());
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.condition.storage_failed.load(Ordering::Acquire)
+    }
+}
+
+enum Waited {
+    Request(Box<Request>),
+    Timer,
+    Abandoned,
+}
+
+/// The refusal of every write after the journal failed.
+pub(crate) fn storage_failed() -> Rejection {
+    Fault::new(
+        Code::StorageFailed,
+        "",
+        "ARCHITECTURE 4",
+        "expected the journal to take the write; an earlier write or sync failed and only a restart clears that",
+    )
+    .into()
+}
