@@ -25,7 +25,11 @@ pub trait DiskFile: Send + Sync {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability { Fsync, Os, Memory }
+pub enum Durability {
+    Fsync,
+    Os,
+    Memory,
+}
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -38,7 +42,11 @@ pub struct Options {
 
 /// Epoch + sequence; the text is opaque outside. `sequence` 0 = before the first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cursor { pub lineage: u64, pub epoch: u32, pub sequence: u64 }
+pub struct Cursor {
+    pub lineage: u64,
+    pub epoch: u32,
+    pub sequence: u64,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CursorFault {
@@ -53,76 +61,123 @@ pub enum CursorFault {
 }
 
 #[derive(Debug)]
-pub struct Record { pub sequence: u64, pub kind: u8, pub body: Bytes }
+pub struct Record {
+    pub sequence: u64,
+    pub kind: u8,
+    pub body: Bytes,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("segment {segment} is damaged at byte {offset}: {what}")]
-    Corrupt { segment: String, offset: u64, what: &'static str },
+    Corrupt {
+        segment: String,
+        offset: u64,
+        what: &'static str,
+    },
     #[error("an earlier write failed; restart to continue")]
     Poisoned,
+    #[error("the look-up index: {0}")]
+    Index(#[from] rusqlite::Error),
 }
 
 pub struct Journal {}
 impl Journal {
-    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Self, Error> { let _ = (disk, options); Err(Error::Poisoned) }
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Self, Error> {
+        let _ = (disk, options);
+        Err(Error::Poisoned)
+    }
     /// The sequence the next [`append`](Self::append) will get; the first record is 1.
-    pub fn next_sequence(&self) -> u64 { 0 }
+    pub fn next_sequence(&self) -> u64 {
+        0
+    }
     /// Buffers one record made of `parts` laid end to end; returns its sequence. Nothing is durable yet.
-    pub fn append(&mut self, kind: u8, parts: &[&[u8]]) -> u64 { let _ = (kind, parts); 0 }
+    pub fn append(&mut self, kind: u8, parts: &[&[u8]]) -> u64 {
+        let _ = (kind, parts);
+        0
+    }
     /// Makes all appended records durable with one write and one sync, then visible to readers.
-    pub fn commit(&mut self) -> Result<(), Error> { Err(Error::Poisoned) }
-    pub fn reader(&self) -> Reader { Reader {} }
-    pub fn close(self) -> Result<(), Error> { Ok(()) }
+    pub fn commit(&mut self) -> Result<(), Error> {
+        Err(Error::Poisoned)
+    }
+    pub fn reader(&self) -> Reader {
+        Reader {}
+    }
+    pub fn close(self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct Reader {}
 impl Reader {
     /// Records with sequence >= `from`, at most `records_max` and about `bytes_max` (at least one if any exists).
-    pub fn read(&self, from: u64, records_max: usize, bytes_max: usize) -> Result<Vec<Record>, Error> { let _ = (from, records_max, bytes_max); Ok(Vec::new()) }
+    pub fn read(
+        &self,
+        from: u64,
+        records_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Record>, Error> {
+        let _ = (from, records_max, bytes_max);
+        Ok(Vec::new())
+    }
     /// First kept and last durable sequence; (1, 0) when empty.
-    pub fn range(&self) -> (u64, u64) { (1, 0) }
-    pub fn cursor(&self, sequence: u64) -> Cursor { Cursor { lineage: 0, epoch: 0, sequence } }
+    pub fn range(&self) -> (u64, u64) {
+        (1, 0)
+    }
+    pub fn cursor(&self, sequence: u64) -> Cursor {
+        Cursor {
+            lineage: 0,
+            epoch: 0,
+            sequence,
+        }
+    }
     /// The sequence behind a cursor's text (read from sequence + 1).
-    pub fn resolve(&self, text: &str) -> Result<u64, CursorFault> { let _ = text; Err(CursorFault::Unknown) }
+    pub fn resolve(&self, text: &str) -> Result<u64, CursorFault> {
+        let _ = text;
+        Err(CursorFault::Unknown)
+    }
 }
 
 pub struct RealDisk {}
-impl RealDisk { pub fn open(path: &std::path::Path) -> io::Result<Self> { let _ = path; Ok(Self {}) } }
+impl RealDisk {
+    pub fn open(path: &std::path::Path) -> io::Result<Self> {
+        let _ = path;
+        Ok(Self {})
+    }
+}
 #[derive(Default)]
 pub struct MemoryDisk {}
-macro_rules! stub { ($t:ty) => { impl Disk for $t {
-    fn list(&self) -> io::Result<Vec<String>> { Ok(Vec::new()) }
-    fn open(&self, _: &str) -> io::Result<Arc<dyn DiskFile>> { Err(io::ErrorKind::NotFound.into()) }
-    fn create(&self, _: &str) -> io::Result<Arc<dyn DiskFile>> { Err(io::ErrorKind::NotFound.into()) }
-    fn rename(&self, _: &str, _: &str) -> io::Result<()> { Ok(()) }
-    fn remove(&self, _: &str) -> io::Result<()> { Ok(()) }
-    fn sync_folder(&self) -> io::Result<()> { Ok(()) }
-} } }
-stub!(RealDisk); stub!(MemoryDisk);
-impl std::fmt::Display for Cursor { fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "{}.{}", self.epoch, self.sequence) } }
-
-/// One line of the look-up index.
-#[derive(Clone, Debug)]
-pub struct IndexRow { pub sequence: u64, pub id: String, pub sender: String, pub conversation: Option<String>, pub task: Option<String>, pub at_ms: i64 }
-
-/// id, conversation, task -> sequences, in SQLite (WAL, synchronous=NORMAL). Rebuildable, never the truth.
-#[derive(Debug)]
-pub struct Index {}
-impl Index {
-    /// `None` = in memory. An index of another lineage/epoch, or one it cannot read, is thrown away and begun again.
-    pub fn open(path: Option<&std::path::Path>, lineage: u64, epoch: u32) -> Result<Self, Error> { let _ = (path, lineage, epoch); Ok(Self {}) }
-    /// Another connection, for look-ups beside the writer.
-    pub fn reader(&self) -> Result<Self, Error> { Ok(Self {}) }
-    /// Everything up to and including this sequence is in the index.
-    pub fn applied(&self) -> u64 { 0 }
-    /// Adds rows and moves `applied` in one transaction.
-    pub fn apply(&mut self, rows: &[IndexRow], applied: u64) -> Result<(), Error> { let _ = (rows, applied); Ok(()) }
-    pub fn by_id(&self, id: &str) -> Result<Vec<IndexRow>, Error> { let _ = id; Ok(Vec::new()) }
-    /// In journal order, those after `after`, at most `limit`.
-    pub fn by_conversation(&self, id: &str, after: u64, limit: usize) -> Result<Vec<IndexRow>, Error> { let _ = (id, after, limit); Ok(Vec::new()) }
-    pub fn by_task(&self, id: &str, after: u64, limit: usize) -> Result<Vec<IndexRow>, Error> { let _ = (id, after, limit); Ok(Vec::new()) }
+macro_rules! stub {
+    ($t:ty) => {
+        impl Disk for $t {
+            fn list(&self) -> io::Result<Vec<String>> {
+                Ok(Vec::new())
+            }
+            fn open(&self, _: &str) -> io::Result<Arc<dyn DiskFile>> {
+                Err(io::ErrorKind::NotFound.into())
+            }
+            fn create(&self, _: &str) -> io::Result<Arc<dyn DiskFile>> {
+                Err(io::ErrorKind::NotFound.into())
+            }
+            fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+                Ok(())
+            }
+            fn remove(&self, _: &str) -> io::Result<()> {
+                Ok(())
+            }
+            fn sync_folder(&self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+    };
+}
+stub!(RealDisk);
+stub!(MemoryDisk);
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.epoch, self.sequence)
+    }
 }

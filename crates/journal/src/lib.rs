@@ -4,4 +4,6 @@
 //! [`Reader`]s, which see durable records only. Format: `docs/format.md`.
 
 mod contract;
+mod index;
 pub use contract::*;
+pub use index::{Index, IndexRow};
