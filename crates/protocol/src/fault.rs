@@ -298,13 +298,22 @@ impl Fault {
         rule: &'static str,
         detail: impl Into<String>,
     ) -> Self {
-        Self { code, pointer: pointer.into(), rule, detail: detail.into() }
+        Self {
+            code,
+            pointer: pointer.into(),
+            rule,
+            detail: detail.into(),
+        }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {:?}: {} ({})", self.code, self.pointer, self.detail, self.rule)
+        write!(
+            f,
+            "{} at {:?}: {} ({})",
+            self.code, self.pointer, self.detail, self.rule
+        )
     }
 }
 
@@ -322,7 +331,9 @@ impl Rejection {
     pub fn from_faults(faults: Vec<Fault>) -> Option<Self> {
         let mut rest = faults.into_iter();
         let first = rest.next()?;
-        Some(Self { faults: Box::new((first, rest.collect())) })
+        Some(Self {
+            faults: Box::new((first, rest.collect())),
+        })
     }
 
     /// The fault that decides code and status.
@@ -345,7 +356,9 @@ impl Rejection {
 
 impl From<Fault> for Rejection {
     fn from(fault: Fault) -> Self {
-        Self { faults: Box::new((fault, Vec::new())) }
+        Self {
+            faults: Box::new((fault, Vec::new())),
+        }
     }
 }
 
