@@ -250,6 +250,7 @@ codes! {
         RequiresForm = "requires_form", "a known requires key has the wrong type";
         ReferenceForm = "reference_form", "an entry of payload.references is not well formed";
         DecisionEvidenceIncomplete = "decision_evidence_incomplete", "the decision evidence lacks members of the asked level";
+        PayloadForm = "payload_form", "the payload does not fit the published shape of its intent";
         ErrorPayloadForm = "error_payload_form", "an error payload should carry code and message";
         LogTier = "log_tier", "stored in the log intake, not delivered";
         // AEP.
