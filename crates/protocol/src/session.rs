@@ -63,8 +63,11 @@ impl SessionState {
             | (Self::Ready, SessionMove::Open | SessionMove::Ready)
             | (
                 Self::Closed | Self::Error,
-                SessionMove::Open | SessionMove::Ready | SessionMove::Close
-                | SessionMove::Disconnect | SessionMove::Fail,
+                SessionMove::Open
+                | SessionMove::Ready
+                | SessionMove::Close
+                | SessionMove::Disconnect
+                | SessionMove::Fail,
             ) => None,
         }
     }
@@ -76,7 +79,9 @@ mod tests {
     use super::SessionState;
 
     fn walk(steps: &[super::SessionMove]) -> Option<SessionState> {
-        steps.iter().try_fold(SessionState::Created, |state, step| state.after(*step))
+        steps
+            .iter()
+            .try_fold(SessionState::Created, |state, step| state.after(*step))
     }
 
     #[test]
@@ -90,8 +95,13 @@ mod tests {
     #[test]
     fn no_step_is_skipped_and_nothing_follows_the_end() {
         for steps in [
-            &[Ready][..], &[Close], &[Open, Open], &[Open, Ready, Ready], &[Open, Close, Open],
-            &[Open, Fail, Close], &[Open, Ready, Close, Disconnect],
+            &[Ready][..],
+            &[Close],
+            &[Open, Open],
+            &[Open, Ready, Ready],
+            &[Open, Close, Open],
+            &[Open, Fail, Close],
+            &[Open, Ready, Close, Disconnect],
         ] {
             assert_eq!(walk(steps), None, "{steps:?}");
         }

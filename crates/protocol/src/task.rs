@@ -25,8 +25,16 @@ pub enum TaskState {
 impl TaskState {
     /// Every state, the four terminal ones last.
     pub const ALL: [Self; 10] = [
-        Self::Submitted, Self::Accepted, Self::Started, Self::Blocked, Self::Progress, Self::Output,
-        Self::Completed, Self::Failed, Self::Cancelled, Self::TimedOut,
+        Self::Submitted,
+        Self::Accepted,
+        Self::Started,
+        Self::Blocked,
+        Self::Progress,
+        Self::Output,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::TimedOut,
     ];
 
     /// The word on the wire: AEP writes it in `payload.state` and after `task.` in the type.
@@ -57,7 +65,11 @@ impl TaskState {
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut => true,
-            Self::Submitted | Self::Accepted | Self::Started | Self::Blocked | Self::Progress
+            Self::Submitted
+            | Self::Accepted
+            | Self::Started
+            | Self::Blocked
+            | Self::Progress
             | Self::Output => false,
         }
     }
@@ -66,16 +78,28 @@ impl TaskState {
     #[must_use]
     pub fn next(self) -> &'static [Self] {
         match self {
-            Self::Submitted => {
-                &[Self::Accepted, Self::Failed, Self::Cancelled, Self::TimedOut]
-            }
+            Self::Submitted => &[
+                Self::Accepted,
+                Self::Failed,
+                Self::Cancelled,
+                Self::TimedOut,
+            ],
             Self::Accepted => &[Self::Started, Self::Failed, Self::Cancelled, Self::TimedOut],
-            Self::Blocked => {
-                &[Self::Started, Self::Progress, Self::Failed, Self::Cancelled, Self::TimedOut]
-            }
+            Self::Blocked => &[
+                Self::Started,
+                Self::Progress,
+                Self::Failed,
+                Self::Cancelled,
+                Self::TimedOut,
+            ],
             Self::Started | Self::Progress | Self::Output => &[
-                Self::Blocked, Self::Progress, Self::Output, Self::Completed, Self::Failed,
-                Self::Cancelled, Self::TimedOut,
+                Self::Blocked,
+                Self::Progress,
+                Self::Output,
+                Self::Completed,
+                Self::Failed,
+                Self::Cancelled,
+                Self::TimedOut,
             ],
             Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut => &[],
         }
@@ -102,8 +126,14 @@ impl TaskState {
             Act::Fail | Act::Refuse => Some(Self::Failed),
             Act::Cancel => Some(Self::Cancelled),
             Act::TimeOut => Some(Self::TimedOut),
-            Act::CancelRequest | Act::Inform | Act::Query | Act::Answer | Act::Propose | Act::Ack
-            | Act::Reject | Act::Control => None,
+            Act::CancelRequest
+            | Act::Inform
+            | Act::Query
+            | Act::Answer
+            | Act::Propose
+            | Act::Ack
+            | Act::Reject
+            | Act::Control => None,
         }
     }
 }
@@ -134,9 +164,15 @@ mod tests {
     #[test]
     fn nothing_leaves_a_terminal_state_and_every_open_state_can_end() {
         for state in TaskState::ALL {
-            let moves = TaskState::ALL.into_iter().filter(|to| state.may_become(*to)).count();
+            let moves = TaskState::ALL
+                .into_iter()
+                .filter(|to| state.may_become(*to))
+                .count();
             assert_eq!(moves == 0, state.is_terminal(), "{state:?}");
-            assert!(state.is_terminal() || state.may_become(Cancelled), "{state:?}");
+            assert!(
+                state.is_terminal() || state.may_become(Cancelled),
+                "{state:?}"
+            );
             assert_eq!(TaskState::parse(state.as_str()), Some(state));
         }
     }

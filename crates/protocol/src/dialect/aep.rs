@@ -21,7 +21,9 @@ pub use look_alike::look_alike;
 use super::{Dialect, Reading};
 use crate::fault::Class;
 use crate::json::{Kind, Value};
-use crate::{Act, Code, DialectName, Fault, Header, Intake, Mode, Party, Priority, Rules, digest, shape};
+use crate::{
+    Act, Code, DialectName, Fault, Header, Intake, Mode, Party, Priority, Rules, digest, shape,
+};
 use envelope::{Field, Slots};
 use registry::{EventType, Role};
 
@@ -41,25 +43,33 @@ impl Dialect for Aep {
     /// By the version member; or by shape, because an event that forgot its version is still meant
     /// as one and deserves to be told.
     fn recognizes(&self, doc: Value<'_>) -> bool {
-        let has = |name| doc.get(name).is_some();
-        if doc.kind() != Kind::Object || has("v") || has("uai_version") {
+        if doc.kind() != Kind::Object {
             return false;
         }
-        if has("spec_version") || has("aep_version") {
-            return true;
+        let (mut has_version, mut has_source, mut has_type) = (false, false, false);
+        let (mut has_content, mut has_profile) = (false, false);
+        for (key, value) in doc.members() {
+            match &*key.text() {
+                "v" | "uai_version" => return false,
+                "spec_version" | "aep_version" => has_version = true,
+                "source" => has_source = value.kind() == Kind::String,
+                "type" => has_type = value.as_str().is_some_and(|kind| kind.contains('.')),
+                "created_at" | "payload" => has_content = true,
+                "profile" => has_profile = true,
+                _ => {}
+            }
         }
-        doc.get("source").is_some_and(|source| source.kind() == Kind::String)
-            && doc.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains('.'))
-            && (has("created_at") || has("payload"))
-            && !has("profile")
-            && look_alike::look_alike(doc).is_none()
+        let has_shape = has_source && has_type && has_content && !has_profile;
+        has_version || (has_shape && look_alike(doc).is_none())
     }
 
     fn read(&self, doc: Value<'_>, rules: &Rules) -> Reading {
         let mut reading = Reading::default();
         if doc.kind() != Kind::Object {
             let detail = format!("expected an object, got {}", doc.kind().as_str());
-            reading.faults.push(Fault::new(Code::NotAnEnvelope, "", "AEP 1.1", detail));
+            reading
+                .faults
+                .push(Fault::new(Code::NotAnEnvelope, "", "AEP 1.1", detail));
             return reading;
         }
         let mut faults = Vec::new();
@@ -100,7 +110,12 @@ fn version(
 ) -> bool {
     let unsupported = |field: Field, expected: &str, got: &str| {
         let detail = format!("expected version {expected:?}, got {got:?}");
-        Fault::new(Code::UnsupportedVersion, format!("/{}", field.name()), "AEP 1.3", detail)
+        Fault::new(
+            Code::UnsupportedVersion,
+            format!("/{}", field.name()),
+            "AEP 1.3",
+            detail,
+        )
     };
     if slots.get(Field::SpecVersion).is_some() {
         if let Some(found) = slots.text(Field::SpecVersion)
@@ -113,7 +128,9 @@ fn version(
     if !rules.aep_accept_0_1 {
         return false;
     }
-    let Some(found) = slots.text(Field::AepVersion) else { return false };
+    let Some(found) = slots.text(Field::AepVersion) else {
+        return false;
+    };
     if found == LEGACY_VERSION {
         warnings.push(Fault::new(
             Code::LegacyVersion,
@@ -148,7 +165,9 @@ fn event_type(
 }
 
 fn payload(row: Option<&EventType>, slots: &Slots<'_>, faults: &mut Vec<Fault>) {
-    let (Some(row), Some(found)) = (row, slots.get(Field::Payload)) else { return };
+    let (Some(row), Some(found)) = (row, slots.get(Field::Payload)) else {
+        return;
+    };
     if row.role == Role::Subscribe {
         requests::check_filter(found, faults);
     } else if let Some(shape) = row.payload {
@@ -169,7 +188,11 @@ fn header(doc: Value<'_>, row: Option<&EventType>, slots: &Slots<'_>) -> Option<
         sender: Party::parse(&slots.text(Field::Source)?),
         act: row.map_or(Act::Inform, |row| row.act),
         kind: boxed(Field::Type)?,
-        recipients: slots.text(Field::Target).iter().map(|target| Party::parse(target)).collect(),
+        recipients: slots
+            .text(Field::Target)
+            .iter()
+            .map(|target| Party::parse(target))
+            .collect(),
         topics: boxed(Field::Topic).into_iter().collect(),
         conversation: boxed(Field::ConversationId).or_else(|| correlation.clone()),
         correlation,

@@ -1,4 +1,9 @@
 //! AEP: published fixtures, single rules, laws.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "test code: a panic is the failure, and a skip must be seen"
+)]
 
 mod conformance;
 mod laws;
@@ -26,7 +31,9 @@ fn data() -> Option<PathBuf> {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
         PathBuf::from,
     );
-    let found = [shared.join("data/aep"), shared.join("aep")].into_iter().find(|dir| dir.is_dir());
+    let found = [shared.join("data/aep"), shared.join("aep")]
+        .into_iter()
+        .find(|dir| dir.is_dir());
     if found.is_none() {
         println!("skipped: no AEP data below {}", shared.display());
     }

@@ -38,7 +38,10 @@ impl Engine {
     /// A fresh engine with these rules.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        Self { rules, flow: Flow::default() }
+        Self {
+            rules,
+            flow: Flow::default(),
+        }
     }
 }
 
@@ -80,12 +83,16 @@ impl Report {
     pub fn is_pass(&self) -> bool {
         let ran = |verdict: &Verdict| !matches!(verdict.outcome, Outcome::Skip(_));
         self.verdicts.iter().any(ran)
-            && !self.verdicts.iter().any(|verdict| matches!(verdict.outcome, Outcome::Fail(_)))
+            && !self
+                .verdicts
+                .iter()
+                .any(|verdict| matches!(verdict.outcome, Outcome::Fail(_)))
     }
 }
 
 /// Runs the selected fixtures. `load` gives the bytes behind a path that is relative to the folder of
-/// the manifest; `fresh` makes a subject.
+/// the manifest; `fresh` makes a subject. The suite refuses unknown event types, so `rules` and the
+/// subject should be strict.
 ///
 /// # Errors
 /// When nothing is selected, a profile is unknown, or a profile names a fixture that is not listed:
@@ -104,16 +111,27 @@ pub fn run(
             Verdict::skipped(fixture, format!("above target {}", selection.target))
         } else {
             match load(&fixture.path) {
-                Ok(bytes) => {
-                    judge(fixture, &bytes, rules, fresh().as_mut(), selection.is_strict)
-                }
+                Ok(bytes) => judge(
+                    fixture,
+                    &bytes,
+                    rules,
+                    fresh().as_mut(),
+                    selection.is_strict,
+                ),
                 Err(reason) => Verdict::failed(fixture, format!("cannot be read: {reason}")),
             }
         };
         report.verdicts.push(verdict);
     }
-    if report.verdicts.iter().all(|verdict| matches!(verdict.outcome, Outcome::Skip(_))) {
-        return Err(format!("expected at least one fixture up to {}, got none", selection.target));
+    if report
+        .verdicts
+        .iter()
+        .all(|verdict| matches!(verdict.outcome, Outcome::Skip(_)))
+    {
+        return Err(format!(
+            "expected at least one fixture up to {}, got none",
+            selection.target
+        ));
     }
     Ok(report)
 }

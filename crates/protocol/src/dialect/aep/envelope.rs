@@ -94,11 +94,17 @@ static DELIVERY: Shape = Shape::open(&[
 /// The delivery modes.
 pub(super) static MODES: [&str; 3] = ["best_effort", "at_least_once", "replayable"];
 
-static EVIDENCE: Shape =
-    Shape::open(&[required("source", Want::STRING), required("id", Want::STRING)]);
+static EVIDENCE: Shape = Shape::open(&[
+    required("source", Want::STRING),
+    required("id", Want::STRING),
+]);
 
 /// Members whose text must be a URI in strict mode.
-const URIS: [Field; 3] = [Field::PayloadSchema, Field::RefreshHint, Field::DataProvenance];
+const URIS: [Field; 3] = [
+    Field::PayloadSchema,
+    Field::RefreshHint,
+    Field::DataProvenance,
+];
 
 static URI: Grammar = Grammar {
     expected: "a URI with a scheme",
@@ -106,9 +112,13 @@ static URI: Grammar = Grammar {
     fits: |text| {
         text.split_once(':').is_some_and(|(scheme, rest)| {
             scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                && scheme.bytes().all(|c| c.is_ascii_alphanumeric() || b"+-.".contains(&c))
+                && scheme
+                    .bytes()
+                    .all(|c| c.is_ascii_alphanumeric() || b"+-.".contains(&c))
                 && !rest.is_empty()
-                && rest.bytes().all(|c| c.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&c))
+                && rest
+                    .bytes()
+                    .all(|c| c.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&c))
         })
     },
 };
@@ -128,9 +138,12 @@ pub(super) struct Slots<'d> {
 impl<'d> Slots<'d> {
     /// Notes and checks every member, in document order.
     pub(super) fn scan(doc: Value<'d>, mode: Mode, faults: &mut Vec<Fault>) -> Self {
-        let mut slots = Self { found: [None; COUNT] };
+        let mut slots = Self {
+            found: [None; COUNT],
+        };
         for (key, value) in doc.members() {
-            let Some(at) = FIELDS.iter().position(|member| key.is_text(member.name)) else {
+            let name = key.text();
+            let Some(at) = FIELDS.iter().position(|member| member.name == name) else {
                 continue;
             };
             if let Some(slot) = slots.found.get_mut(at) {
@@ -153,7 +166,9 @@ impl<'d> Slots<'d> {
 
     /// The text of a member that is a string of at least one character.
     pub(super) fn text(&self, field: Field) -> Option<Cow<'d, str>> {
-        self.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.get(field)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
     }
 
     /// The moment a member names.
@@ -164,7 +179,10 @@ impl<'d> Slots<'d> {
 
     /// A string of at least one character in the payload.
     pub(super) fn payload_text(&self, name: &str) -> Option<Cow<'d, str>> {
-        self.get(Field::Payload)?.get(name)?.as_str().filter(|text| !text.is_empty())
+        self.get(Field::Payload)?
+            .get(name)?
+            .as_str()
+            .filter(|text| !text.is_empty())
     }
 
     /// Reports the required members that are absent, in the order of the table.
@@ -187,7 +205,9 @@ pub(super) fn in_document_order(doc: Value<'_>, faults: &mut [Fault]) {
     if faults.len() > 1 {
         faults.sort_by_cached_key(|fault| {
             let name = fault.pointer.split('/').nth(1).unwrap_or_default();
-            doc.members().position(|(key, _)| key.is_text(name)).unwrap_or(usize::MAX)
+            doc.members()
+                .position(|(key, _)| key.is_text(name))
+                .unwrap_or(usize::MAX)
         });
     }
 }
@@ -197,8 +217,16 @@ fn check(member: &Member, value: Value<'_>, faults: &mut Vec<Fault>) {
     let is_plain = match member.want {
         Want::Any => true,
         Want::Str { min, .. } => value.kind() == Kind::String && value.raw().len() >= min + 2,
-        Want::Bool | Want::Text(_) | Want::Num { .. } | Want::Int { .. } | Want::Enum(_)
-        | Want::Time(_) | Want::Object | Want::Array { .. } | Want::Nested(_) | Want::OneOf(_) => false,
+        Want::Bool
+        | Want::Text(_)
+        | Want::Num { .. }
+        | Want::Int { .. }
+        | Want::Enum(_)
+        | Want::Time(_)
+        | Want::Object
+        | Want::Array { .. }
+        | Want::Nested(_)
+        | Want::OneOf(_) => false,
     };
     if is_plain || (value.is_null() && member.takes_null) {
         return;
@@ -216,7 +244,13 @@ fn check(member: &Member, value: Value<'_>, faults: &mut Vec<Fault>) {
 
 fn check_uri(member: &Member, value: Value<'_>, faults: &mut Vec<Fault>) {
     if value.kind() == Kind::String {
-        check_value(&Want::Text(&URI), value, &mut format!("/{}", member.name), RULE, faults);
+        check_value(
+            &Want::Text(&URI),
+            value,
+            &mut format!("/{}", member.name),
+            RULE,
+            faults,
+        );
     }
 }
 

@@ -168,14 +168,21 @@ impl Flow {
         match &facts.step {
             Move::Nothing => {}
             Move::Submit { task, parent } => {
-                self.tasks.submit(key(task), parent.as_deref().map(key), task)?;
+                self.tasks
+                    .submit(key(task), parent.as_deref().map(key), task)?;
             }
             Move::Become { task, state } => self.tasks.report(&key(task), *state, task)?,
             Move::CancelRequest { task } => self.tasks.request_cancel(&key(task), task)?,
-            Move::BudgetSet { tenant, budget, limit } => {
+            Move::BudgetSet {
+                tenant,
+                budget,
+                limit,
+            } => {
                 self.budgets.set(tenant.as_deref(), budget, *limit);
             }
-            Move::CommandOpen(correlation) => self.commands.open_once(key(correlation), correlation)?,
+            Move::CommandOpen(correlation) => {
+                self.commands.open_once(key(correlation), correlation)?;
+            }
             Move::CommandClose(correlation) => self.commands.close(&key(correlation)),
             // A query may be asked again under its id: the next page, or a retry after silence.
             Move::QueryOpen(correlation) => self.queries.open(key(correlation)),

@@ -5,7 +5,7 @@
 //! access is decided elsewhere.
 
 use super::envelope::{Field, Slots};
-use crate::json::Kind;
+use crate::json::{Kind, Value};
 use crate::shape::{Want, check_value};
 use crate::{Code, Fault};
 
@@ -53,7 +53,12 @@ pub struct Claim<'a> {
 }
 
 const CROSS_ACCESS: &str = "tenant.cross_access";
-const OPERATOR: &[&str] = &["event.publish", "event.subscribe", "task.submit", "task.manage"];
+const OPERATOR: &[&str] = &[
+    "event.publish",
+    "event.subscribe",
+    "task.submit",
+    "task.manage",
+];
 
 /// The actions of a role; none for a role nobody defined.
 fn actions(role: &str) -> (&'static [&'static str], Option<&'static str>) {
@@ -104,7 +109,12 @@ pub(super) fn check(slots: &Slots<'_>, faults: &mut Vec<Fault>) {
         return;
     }
     let before = faults.len();
-    for field in [Field::ActorId, Field::TenantId, Field::RequestedAction, Field::TargetTenantId] {
+    for field in [
+        Field::ActorId,
+        Field::TenantId,
+        Field::RequestedAction,
+        Field::TargetTenantId,
+    ] {
         slots.expect(field, &Want::STRING, RULE, faults);
     }
     slots.expect(Field::Roles, &Want::list(&Want::STRING), RULE, faults);
@@ -114,8 +124,8 @@ pub(super) fn check(slots: &Slots<'_>, faults: &mut Vec<Fault>) {
     let text = |field| slots.text(field).unwrap_or_default();
     let (actor, tenant) = (text(Field::ActorId), text(Field::TenantId));
     let (action, target_tenant) = (text(Field::RequestedAction), text(Field::TargetTenantId));
-    let roles: Vec<_> =
-        slots.get(Field::Roles).into_iter().flat_map(|list| list.items()).filter_map(|role| role.as_str()).collect();
+    let given = slots.get(Field::Roles).into_iter().flat_map(Value::items);
+    let roles: Vec<_> = given.filter_map(Value::as_str).collect();
     let roles: Vec<&str> = roles.iter().map(|role| &**role).collect();
     let claim = Claim {
         actor: &actor,
@@ -148,33 +158,63 @@ mod tests {
     use super::{Claim, Denial, decide};
 
     fn claim<'a>(roles: &'a [&'a str], action: &'a str, target_tenant: &'a str) -> Claim<'a> {
-        Claim { actor: "a", tenant: "alpha", roles, action, target_tenant }
+        Claim {
+            actor: "a",
+            tenant: "alpha",
+            roles,
+            action,
+            target_tenant,
+        }
     }
 
     #[test]
     fn reasons_come_in_the_published_order() {
         let empty = Claim::default();
         assert_eq!(decide(&empty), Err(Denial::MissingIdentity));
-        assert_eq!(decide(&Claim { actor: "a", ..empty }), Err(Denial::MissingTenant));
-        assert_eq!(decide(&claim(&["operator"], "event.publish", "")), Err(Denial::MissingTenant));
-        assert_eq!(decide(&claim(&[], "event.publish", "beta")), Err(Denial::MissingRole));
+        assert_eq!(
+            decide(&Claim {
+                actor: "a",
+                ..empty
+            }),
+            Err(Denial::MissingTenant)
+        );
+        assert_eq!(
+            decide(&claim(&["operator"], "event.publish", "")),
+            Err(Denial::MissingTenant)
+        );
+        assert_eq!(
+            decide(&claim(&[], "event.publish", "beta")),
+            Err(Denial::MissingRole)
+        );
         assert_eq!(
             decide(&claim(&["publisher"], "event.publish", "beta")),
             Err(Denial::TenantAccessDenied)
         );
-        assert_eq!(decide(&claim(&["publisher"], "event.publish", "alpha")), Ok(()));
+        assert_eq!(
+            decide(&claim(&["publisher"], "event.publish", "alpha")),
+            Ok(())
+        );
     }
 
     #[test]
     fn roles_add_up() {
         let both = ["viewer", "cross-tenant-operator"];
         assert_eq!(decide(&claim(&both, "event.subscribe", "beta")), Ok(()));
-        assert_eq!(decide(&claim(&["tenant-admin"], "governance.audit.read", "alpha")), Ok(()));
+        assert_eq!(
+            decide(&claim(&["tenant-admin"], "governance.audit.read", "alpha")),
+            Ok(())
+        );
         assert_eq!(
             decide(&claim(&["operator"], "governance.audit.read", "alpha")),
             Err(Denial::MissingRole)
         );
-        assert_eq!(decide(&claim(&["root"], "event.publish", "alpha")), Err(Denial::MissingRole));
-        assert_eq!(decide(&claim(&both, "command.execute", "alpha")), Err(Denial::MissingRole));
+        assert_eq!(
+            decide(&claim(&["root"], "event.publish", "alpha")),
+            Err(Denial::MissingRole)
+        );
+        assert_eq!(
+            decide(&claim(&both, "command.execute", "alpha")),
+            Err(Denial::MissingRole)
+        );
     }
 }

@@ -8,9 +8,14 @@ use crate::{Code, Fault};
 /// The fault of an event of agenteventprotocol.io; `None` for anything else.
 #[must_use]
 pub fn look_alike(doc: Value<'_>) -> Option<Fault> {
-    let is_string = |name| doc.get(name).is_some_and(|value| value.kind() == Kind::String);
+    let is_string = |name| {
+        doc.get(name)
+            .is_some_and(|value| value.kind() == Kind::String)
+    };
     let is_other = doc.get("aep").is_some() && is_string("type") && is_string("source");
-    let is_ours = ["spec_version", "aep_version", "payload"].iter().any(|name| doc.get(name).is_some());
+    let is_ours = ["spec_version", "aep_version", "payload"]
+        .iter()
+        .any(|name| doc.get(name).is_some());
     (is_other && !is_ours).then(|| {
         Fault::new(
             Code::ForeignFormat,

@@ -22,7 +22,14 @@ static CLAIM: Shape = Shape::open(&[
 /// `belief.conflict.detected`.
 pub static BELIEF_CONFLICT_DETECTED: Shape = Shape::open(&[
     required("subject", Want::NON_EMPTY),
-    required("claims", Want::Array { min: 2, max: usize::MAX, item: &Want::Nested(&CLAIM) }),
+    required(
+        "claims",
+        Want::Array {
+            min: 2,
+            max: usize::MAX,
+            item: &Want::Nested(&CLAIM),
+        },
+    ),
     optional("resolution_hint", Want::STRING),
 ]);
 
@@ -71,7 +78,10 @@ pub static CONTEXT_SNAPSHOT_REQUESTED: Shape = Shape::open(&[
 /// `context.updated`.
 pub static CONTEXT_UPDATED: Shape = Shape::open(&[
     required("context_key", Want::NON_EMPTY),
-    optional("change_type", Want::Enum(&["added", "modified", "removed", "replaced"])),
+    optional(
+        "change_type",
+        Want::Enum(&["added", "modified", "removed", "replaced"]),
+    ),
     optional("previous_snapshot_id", Want::STRING),
     optional("diff", Want::STRING),
 ]);
@@ -92,7 +102,10 @@ pub static DELEGATION_REJECTED: Shape = Shape::open(&[
 pub static DELEGATION_REQUESTED: Shape = Shape::open(&[
     optional("work_description", Want::STRING),
     optional("deadline", MOMENT),
-    optional("priority", Want::Enum(&["low", "normal", "high", "critical"])),
+    optional(
+        "priority",
+        Want::Enum(&["low", "normal", "high", "critical"]),
+    ),
     optional("context", Want::Object),
 ]);
 

@@ -59,7 +59,9 @@ pub enum Role {
 /// The registered type of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static EventType> {
-    let at = EVENT_TYPES.binary_search_by(|row| row.name.cmp(name)).ok()?;
+    let at = EVENT_TYPES
+        .binary_search_by(|row| row.name.cmp(name))
+        .ok()?;
     EVENT_TYPES.get(at)
 }
 
@@ -70,11 +72,13 @@ pub fn follows_pattern(name: &str) -> bool {
     let mut segments = name.split('.');
     let is_segment = |segment: &str, underscore: bool| {
         segment.starts_with(|c: char| c.is_ascii_lowercase())
-            && segment.bytes().all(|c| {
-                c.is_ascii_lowercase() || c.is_ascii_digit() || (underscore && c == b'_')
-            })
+            && segment
+                .bytes()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || (underscore && c == b'_'))
     };
-    segments.next().is_some_and(|first| is_segment(first, false))
+    segments
+        .next()
+        .is_some_and(|first| is_segment(first, false))
         && name.contains('.')
         && segments.all(|segment| is_segment(segment, true))
 }
@@ -85,7 +89,12 @@ const fn row(
     role: Role,
     payload: Option<&'static Shape>,
 ) -> EventType {
-    EventType { name, act, role, payload }
+    EventType {
+        name,
+        act,
+        role,
+        payload,
+    }
 }
 
 /// Every registered type, sorted by name.
@@ -207,7 +216,11 @@ mod tests {
     #[test]
     fn every_registered_type_is_found_and_follows_the_pattern() {
         for pair in EVENT_TYPES.windows(2) {
-            assert!(pair[0].name < pair[1].name, "{} is out of order", pair[1].name);
+            assert!(
+                pair[0].name < pair[1].name,
+                "{} is out of order",
+                pair[1].name
+            );
         }
         for row in &EVENT_TYPES {
             assert!(follows_pattern(row.name), "{}", row.name);
@@ -219,12 +232,29 @@ mod tests {
     #[test]
     fn the_pattern_refuses_what_only_looks_like_a_type() {
         for name in [
-            "", "task", "task.", ".task", "task..x", "Task.x", "task.X", "ta_sk.x", "task.1x",
-            "task._x", "1ask.x", "task.x-y", "task.x ", "t\u{e4}sk.x",
+            "",
+            "task",
+            "task.",
+            ".task",
+            "task..x",
+            "Task.x",
+            "task.X",
+            "ta_sk.x",
+            "task.1x",
+            "task._x",
+            "1ask.x",
+            "task.x-y",
+            "task.x ",
+            "t\u{e4}sk.x",
         ] {
             assert!(!follows_pattern(name), "{name}");
         }
-        for name in ["a.b", "a1.b_", "com.example.custom.event", "event.dead_lettered"] {
+        for name in [
+            "a.b",
+            "a1.b_",
+            "com.example.custom.event",
+            "event.dead_lettered",
+        ] {
             assert!(follows_pattern(name), "{name}");
         }
     }

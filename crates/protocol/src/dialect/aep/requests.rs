@@ -28,9 +28,17 @@ const CRITERIA: [&str; 4] = ["types", "source", "target", "topic"];
 
 /// Checks the payload of `subscription.requested`.
 pub(super) fn check_filter(payload: Value<'_>, faults: &mut Vec<Fault>) {
-    check(&FILTER, payload, &mut String::from("/payload"), "AEP 4.1", faults);
+    check(
+        &FILTER,
+        payload,
+        &mut String::from("/payload"),
+        "AEP 4.1",
+        faults,
+    );
     let has_criterion = CRITERIA.iter().any(|name| {
-        payload.get(name).is_some_and(|value| !value.is_null() && value.raw() != "\"\"")
+        payload
+            .get(name)
+            .is_some_and(|value| !value.is_null() && value.raw() != "\"\"")
     });
     if payload.kind() == Kind::Object && !has_criterion {
         faults.push(Fault::new(
@@ -48,7 +56,9 @@ pub(super) fn check_needs(role: Role, slots: &Slots<'_>, mode: Mode, faults: &mu
         Role::CommandOpen => addressed(Code::InvalidCommand, "AEP 2.11", slots, mode, faults),
         Role::QueryOpen => {
             addressed(Code::InvalidQuery, "AEP 2.12", slots, mode, faults);
-            let scope = slots.get(Field::Payload).and_then(|payload| payload.get("query_scope"));
+            let scope = slots
+                .get(Field::Payload)
+                .and_then(|payload| payload.get("query_scope"));
             if !scope.is_some_and(|scope| !scope.is_null() && scope.raw() != "\"\"") {
                 faults.push(Fault::new(
                     Code::InvalidQuery,
@@ -59,7 +69,11 @@ pub(super) fn check_needs(role: Role, slots: &Slots<'_>, mode: Mode, faults: &mu
             }
         }
         Role::CancelRequest => {
-            if slots.text(Field::TaskId).or_else(|| slots.payload_text("task_id")).is_none() {
+            if slots
+                .text(Field::TaskId)
+                .or_else(|| slots.payload_text("task_id"))
+                .is_none()
+            {
                 faults.push(Fault::new(
                     Code::UnknownTask,
                     "/task_id",
@@ -69,7 +83,9 @@ pub(super) fn check_needs(role: Role, slots: &Slots<'_>, mode: Mode, faults: &mu
             }
         }
         Role::BudgetSet(limit) => {
-            let Some(payload) = slots.get(Field::Payload) else { return };
+            let Some(payload) = slots.get(Field::Payload) else {
+                return;
+            };
             if let Some(value) = payload.get(limit)
                 && payload.get("budget_id").is_some()
                 && value.kind() != Kind::Number
@@ -82,8 +98,15 @@ pub(super) fn check_needs(role: Role, slots: &Slots<'_>, mode: Mode, faults: &mu
                 ));
             }
         }
-        Role::Carried | Role::Subscribe | Role::Submit | Role::Become(_) | Role::CommandClose
-        | Role::QueryClose | Role::Acknowledged | Role::Redelivered | Role::DeadLettered => {}
+        Role::Carried
+        | Role::Subscribe
+        | Role::Submit
+        | Role::Become(_)
+        | Role::CommandClose
+        | Role::QueryClose
+        | Role::Acknowledged
+        | Role::Redelivered
+        | Role::DeadLettered => {}
     }
 }
 
@@ -96,7 +119,12 @@ fn addressed(
     faults: &mut Vec<Fault>,
 ) {
     if slots.text(Field::Target).is_none() {
-        faults.push(Fault::new(code, "/target", rule, "expected a target agent, got nothing"));
+        faults.push(Fault::new(
+            code,
+            "/target",
+            rule,
+            "expected a target agent, got nothing",
+        ));
     }
     if mode == Mode::Strict && slots.text(Field::CorrelationId).is_none() {
         let detail = "expected a correlation id, got nothing";

@@ -7,8 +7,12 @@ use crate::fault::Class;
 #[must_use]
 pub fn of_class(class: Class) -> &'static str {
     match class {
-        Class::Unreadable | Class::WrongMethod | Class::WrongMedia | Class::Conflict
-        | Class::NotFound | Class::TooLarge => "protocol_error",
+        Class::Unreadable
+        | Class::WrongMethod
+        | Class::WrongMedia
+        | Class::Conflict
+        | Class::NotFound
+        | Class::TooLarge => "protocol_error",
         Class::Invalid | Class::Advice => "invalid_envelope",
         Class::UnsupportedVersion => "unsupported_version",
         Class::Unauthenticated | Class::Forbidden => "unauthorized",
@@ -46,7 +50,11 @@ pub fn of_code(code: Code) -> &'static str {
 pub fn is_retryable(word: &str) -> bool {
     matches!(
         word,
-        "internal_error" | "session_timeout" | "task_timeout" | "tool_timeout" | "rate_limited"
+        "internal_error"
+            | "session_timeout"
+            | "task_timeout"
+            | "tool_timeout"
+            | "rate_limited"
             | "transport_unavailable"
     )
 }
@@ -61,7 +69,11 @@ mod tests {
         for code in Code::ALL {
             let word = of_code(*code);
             assert!(!word.is_empty(), "{code}");
-            assert_eq!(is_retryable(word), code.class().is_retryable(), "{code} as {word}");
+            assert_eq!(
+                is_retryable(word),
+                code.class().is_retryable(),
+                "{code} as {word}"
+            );
         }
     }
 

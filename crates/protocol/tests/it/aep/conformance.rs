@@ -17,13 +17,21 @@ fn manifest_of(fixtures: &str) -> Manifest {
 }
 
 fn select(is_strict: bool) -> Selection {
-    Selection { target: Level::C3, profiles: Vec::new(), is_strict }
+    Selection {
+        target: Level::C3,
+        profiles: Vec::new(),
+        is_strict,
+    }
 }
 
 fn judged(manifest: &Manifest, selection: &Selection, bytes: &[u8]) -> Result<Report, String> {
-    run(manifest, selection, &strict(), &|_| Ok(bytes.to_vec()), &mut || {
-        Box::new(Engine::new(strict()))
-    })
+    run(
+        manifest,
+        selection,
+        &strict(),
+        &|_| Ok(bytes.to_vec()),
+        &mut || Box::new(Engine::new(strict())),
+    )
 }
 
 #[test]
@@ -42,7 +50,13 @@ fn every_published_fixture_passes_and_every_event_is_judged_as_the_table_says() 
         .unwrap();
         let lines: Vec<_> = report.verdicts.iter().map(ToString::to_string).collect();
         assert!(report.is_pass(), "{}", lines.join("\n"));
-        assert_eq!(lines.iter().filter(|line| line.starts_with("PASS HARMOVELA-C")).count(), 34);
+        assert_eq!(
+            lines
+                .iter()
+                .filter(|line| line.starts_with("PASS HARMOVELA-C"))
+                .count(),
+            34
+        );
     }
 }
 
@@ -77,12 +91,20 @@ const HEARTBEAT: &[u8] = br#"{"spec_version":"0.2","id":"e","type":"session.hear
 #[test]
 fn what_says_nothing_does_not_pass() {
     let manifest = manifest_of(FLOW);
-    assert!(judged(&manifest, &select(false), HEARTBEAT).unwrap().is_pass());
+    assert!(
+        judged(&manifest, &select(false), HEARTBEAT)
+            .unwrap()
+            .is_pass()
+    );
     let report = judged(&manifest, &select(false), b"\n \r\n").unwrap();
     assert!(!report.is_pass(), "an empty fixture passed");
 
     let unknown = manifest_of(&FLOW.replace("stateful_flow", "accept_most"));
-    assert!(!judged(&unknown, &select(false), HEARTBEAT).unwrap().is_pass());
+    assert!(
+        !judged(&unknown, &select(false), HEARTBEAT)
+            .unwrap()
+            .is_pass()
+    );
 
     let unreadable = run(
         &manifest,
@@ -91,10 +113,18 @@ fn what_says_nothing_does_not_pass() {
         &|_| Err("gone".into()),
         &mut || Box::new(Engine::new(strict())),
     );
-    assert!(matches!(&unreadable.unwrap().verdicts[0].outcome, Outcome::Fail(why) if why.contains("gone")));
+    assert!(
+        matches!(&unreadable.unwrap().verdicts[0].outcome, Outcome::Fail(why) if why.contains("gone"))
+    );
 
-    let low = Selection { target: Level::C0, ..select(false) };
-    assert!(judged(&manifest, &low, HEARTBEAT).is_err(), "a run of skips passed");
+    let low = Selection {
+        target: Level::C0,
+        ..select(false)
+    };
+    assert!(
+        judged(&manifest, &low, HEARTBEAT).is_err(),
+        "a run of skips passed"
+    );
     assert!(judged(&manifest_of(""), &select(false), HEARTBEAT).is_err());
 }
 
@@ -106,12 +136,23 @@ fn a_fixture_that_the_strict_table_does_not_know_fails_a_strict_run() {
 
 #[test]
 fn profiles_select_their_fixtures_and_must_exist() {
-    let own = FLOW.replace("a.ndjson", "extra.ndjson").replace('}', r#","profile":"extra"}"#);
-    let other = FLOW.replace("a.ndjson", "other.ndjson").replace('}', r#","profile":"other"}"#);
+    let own = FLOW
+        .replace("a.ndjson", "extra.ndjson")
+        .replace('}', r#","profile":"extra"}"#);
+    let other = FLOW
+        .replace("a.ndjson", "other.ndjson")
+        .replace('}', r#","profile":"other"}"#);
     let manifest = manifest_of(&[FLOW, &own, &other].join(","));
-    let only = |name: &str| Selection { profiles: vec![name.into()], ..select(false) };
+    let only = |name: &str| Selection {
+        profiles: vec![name.into()],
+        ..select(false)
+    };
     let report = judged(&manifest, &only("extra"), HEARTBEAT).unwrap();
-    let paths: Vec<_> = report.verdicts.iter().map(|verdict| verdict.path.as_str()).collect();
+    let paths: Vec<_> = report
+        .verdicts
+        .iter()
+        .map(|verdict| verdict.path.as_str())
+        .collect();
     assert_eq!(paths, ["a.ndjson", "extra.ndjson"]);
     assert!(judged(&manifest, &only("nobody"), HEARTBEAT).is_err());
     assert!(judged(&manifest_of(FLOW), &only("extra"), HEARTBEAT).is_err());
@@ -119,19 +160,29 @@ fn profiles_select_their_fixtures_and_must_exist() {
 
 #[test]
 fn types_and_counters_must_come_out_as_the_fixture_says() {
-    let typed = |kind: &str| {
-        manifest_of(&FLOW.replace('}', &format!(r#","expected_types":["{kind}"]}}"#)))
-    };
-    assert!(judged(&typed("session.heartbeat"), &select(false), HEARTBEAT).unwrap().is_pass());
-    assert!(!judged(&typed("session.opened"), &select(false), HEARTBEAT).unwrap().is_pass());
+    let typed =
+        |kind: &str| manifest_of(&FLOW.replace('}', &format!(r#","expected_types":["{kind}"]}}"#)));
+    assert!(
+        judged(&typed("session.heartbeat"), &select(false), HEARTBEAT)
+            .unwrap()
+            .is_pass()
+    );
+    assert!(
+        !judged(&typed("session.opened"), &select(false), HEARTBEAT)
+            .unwrap()
+            .is_pass()
+    );
 
     let counted = |stats: &str| {
         let flow = FLOW.replace("stateful_flow", "delivery_e2e");
         manifest_of(&flow.replace('}', &format!(r#","expected_stats":{{{stats}}}}}"#)))
     };
-    for (stats, passes) in
-        [(r#""pending":0"#, true), (r#""pending":1"#, false), (r#""waiting":0"#, false), ("", false)]
-    {
+    for (stats, passes) in [
+        (r#""pending":0"#, true),
+        (r#""pending":1"#, false),
+        (r#""waiting":0"#, false),
+        ("", false),
+    ] {
         let report = judged(&counted(stats), &select(false), HEARTBEAT).unwrap();
         assert_eq!(report.is_pass(), passes, "{stats}");
     }
@@ -140,7 +191,10 @@ fn types_and_counters_must_come_out_as_the_fixture_says() {
 #[test]
 fn a_manifest_with_an_unknown_level_is_refused() {
     for (from, to) in [("HARMOVELA-C1", "HARMOVELA-C9"), ("\"path\"", "\"file\"")] {
-        let text = format!(r#"{{"spec_version":"0.2","fixtures":[{}]}}"#, FLOW.replace(from, to));
+        let text = format!(
+            r#"{{"spec_version":"0.2","fixtures":[{}]}}"#,
+            FLOW.replace(from, to)
+        );
         assert!(Manifest::parse(text.as_bytes()).is_err(), "{to}");
     }
     assert_eq!(Level::parse("AEP-C2"), Some(Level::C2));

@@ -10,8 +10,17 @@ use proptest::prelude::*;
 use super::{NOW, lenient, strict};
 
 const TASK_WORDS: [&str; 11] = [
-    "submitted", "accepted", "started", "blocked", "progress", "output", "completed", "failed",
-    "cancelled", "timed_out", "cancel.requested",
+    "submitted",
+    "accepted",
+    "started",
+    "blocked",
+    "progress",
+    "output",
+    "completed",
+    "failed",
+    "cancelled",
+    "timed_out",
+    "cancel.requested",
 ];
 
 /// A model that is as plain as the text: every task ever, its state, its parent.
@@ -41,7 +50,8 @@ fn is_legal(from: &str, to: &str) -> bool {
 
 impl Model {
     fn children(&self, task: u8) -> Vec<u8> {
-        let of = |(id, (_, parent)): (&u8, &(_, Option<u8>))| (*parent == Some(task)).then_some(*id);
+        let of =
+            |(id, (_, parent)): (&u8, &(_, Option<u8>))| (*parent == Some(task)).then_some(*id);
         self.open.iter().filter_map(of).collect()
     }
 

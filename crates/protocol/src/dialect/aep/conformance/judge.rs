@@ -53,7 +53,12 @@ impl Verdict {
     }
 
     fn of(fixture: &Fixture, outcome: Outcome) -> Self {
-        Self { path: fixture.path.clone(), level: fixture.level, outcome, events: Vec::new() }
+        Self {
+            path: fixture.path.clone(),
+            level: fixture.level,
+            outcome,
+            events: Vec::new(),
+        }
     }
 }
 
@@ -91,14 +96,26 @@ pub fn judge(
         events.push(Event {
             line: at + 1,
             kind: alone.label.unwrap_or_default(),
-            refused: subject.handle(line).err().map(|rejection| words_of(&rejection)),
+            refused: subject
+                .handle(line)
+                .err()
+                .map(|rejection| words_of(&rejection)),
         });
     }
     let result = expected_types(fixture, &events)
         .and_then(|()| as_expected(fixture, &events, is_each_valid, subject.stats()))
-        .and_then(|()| if is_strict { as_strict(fixture, &events) } else { Ok(()) });
+        .and_then(|()| {
+            if is_strict {
+                as_strict(fixture, &events)
+            } else {
+                Ok(())
+            }
+        });
     let outcome = result.map_or_else(Outcome::Fail, |()| Outcome::Pass);
-    Verdict { events, ..Verdict::of(fixture, outcome) }
+    Verdict {
+        events,
+        ..Verdict::of(fixture, outcome)
+    }
 }
 
 fn words_of(rejection: &Rejection) -> (&'static str, Code) {
@@ -109,7 +126,9 @@ fn expected_types(fixture: &Fixture, events: &[Event]) -> Result<(), String> {
     if events.is_empty() {
         return Err("expected at least one event, got none".into());
     }
-    let Some(expected) = &fixture.expected_types else { return Ok(()) };
+    let Some(expected) = &fixture.expected_types else {
+        return Ok(());
+    };
     if events.iter().map(|event| &event.kind).eq(expected) {
         Ok(())
     } else {
@@ -158,14 +177,19 @@ fn counters(fixture: &Fixture, stats: Stats) -> Result<(), String> {
 }
 
 fn as_strict(fixture: &Fixture, events: &[Event]) -> Result<(), String> {
-    let row = strict_row(&fixture.path)
-        .ok_or("expected the fixture in the strict table, got none")?;
+    let row =
+        strict_row(&fixture.path).ok_or("expected the fixture in the strict table, got none")?;
     if row.events.len() != events.len() {
-        return Err(format!("expected {} events, got {}", row.events.len(), events.len()));
+        return Err(format!(
+            "expected {} events, got {}",
+            row.events.len(),
+            events.len()
+        ));
     }
-    let wrong = events.iter().zip(row.events).find(|(event, expected)| {
-        event.refused.map(|(word, _)| word) != expected.word()
-    });
+    let wrong = events
+        .iter()
+        .zip(row.events)
+        .find(|(event, expected)| event.refused.map(|(word, _)| word) != expected.word());
     wrong.map_or(Ok(()), |(event, expected)| Err(sentence(event, expected)))
 }
 
@@ -174,5 +198,8 @@ fn sentence(event: &Event, expected: &Expected) -> String {
         Some((word, code)) => format!("{word} ({code})"),
         None => "accepted".into(),
     };
-    format!("line {} {}: expected {expected}, got {got}", event.line, event.kind)
+    format!(
+        "line {} {}: expected {expected}, got {got}",
+        event.line, event.kind
+    )
 }

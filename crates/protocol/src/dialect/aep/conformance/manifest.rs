@@ -35,9 +35,13 @@ impl Level {
     /// Reads a name; the older prefix `AEP-` and the bare `C0` are read too.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        let short =
-            name.strip_prefix("HARMOVELA-").or_else(|| name.strip_prefix("AEP-")).unwrap_or(name);
-        Self::ALL.into_iter().find(|level| level.as_str().ends_with(short) && short.len() == 2)
+        let short = name
+            .strip_prefix("HARMOVELA-")
+            .or_else(|| name.strip_prefix("AEP-"))
+            .unwrap_or(name);
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str().ends_with(short) && short.len() == 2)
     }
 }
 
@@ -129,7 +133,10 @@ impl Manifest {
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let document = json::read(bytes, Limits::default()).map_err(|fault| fault.to_string())?;
         let root = document.root();
-        let fixtures = list(root, "fixtures")?.items().map(fixture).collect::<Result<_, _>>()?;
+        let fixtures = list(root, "fixtures")?
+            .items()
+            .map(fixture)
+            .collect::<Result<_, _>>()?;
         let profiles = match root.get("profiles") {
             None => Vec::new(),
             Some(profiles) if profiles.kind() == Kind::Object => profiles
@@ -143,12 +150,18 @@ impl Manifest {
                 })
                 .collect::<Result<_, String>>()?,
             Some(other) => {
-                return Err(format!("expected `profiles` as an object, got {}", other.kind().as_str()));
+                return Err(format!(
+                    "expected `profiles` as an object, got {}",
+                    other.kind().as_str()
+                ));
             }
         };
         Ok(Self {
             spec_version: text(root, "spec_version")?,
-            suite_version: root.get("suite_version").and_then(Value::as_str).map(Into::into),
+            suite_version: root
+                .get("suite_version")
+                .and_then(Value::as_str)
+                .map(Into::into),
             default_target_level: match root.get("default_target_level") {
                 Some(_) => level(root, "default_target_level")?,
                 None => Level::C3,
@@ -172,10 +185,13 @@ impl Manifest {
                 .ok_or_else(|| format!("expected a profile of the manifest, got {name:?}"))?;
             wanted.extend(profile.fixtures.iter().map(String::as_str));
         }
-        if let Some(lost) =
-            wanted.iter().find(|path| !self.fixtures.iter().any(|fixture| fixture.path == **path))
+        if let Some(lost) = wanted
+            .iter()
+            .find(|path| !self.fixtures.iter().any(|fixture| fixture.path == **path))
         {
-            return Err(format!("expected {lost} of a profile among the fixtures, got nothing"));
+            return Err(format!(
+                "expected {lost} of a profile among the fixtures, got nothing"
+            ));
         }
         Ok(self
             .fixtures
@@ -191,9 +207,14 @@ fn fixture(value: Value<'_>) -> Result<Fixture, String> {
         None => None,
     };
     let mut expected_stats = Vec::new();
-    for (name, count) in value.get("expected_stats").into_iter().flat_map(Value::members) {
+    for (name, count) in value
+        .get("expected_stats")
+        .into_iter()
+        .flat_map(Value::members)
+    {
         let count = count.as_i64().and_then(|count| u64::try_from(count).ok());
-        let count = count.ok_or_else(|| format!("expected `expected_stats` as counts in {value:?}"))?;
+        let count =
+            count.ok_or_else(|| format!("expected `expected_stats` as counts in {value:?}"))?;
         expected_stats.push((name.text().into_owned(), count));
     }
     Ok(Fixture {
@@ -210,7 +231,9 @@ fn fixture(value: Value<'_>) -> Result<Fixture, String> {
 
 fn text(value: Value<'_>, name: &str) -> Result<String, String> {
     let found = value.get(name).and_then(Value::as_str);
-    Ok(found.ok_or_else(|| format!("expected `{name}` as a string in {}", start(value)))?.into())
+    Ok(found
+        .ok_or_else(|| format!("expected `{name}` as a string in {}", start(value)))?
+        .into())
 }
 
 fn level(value: Value<'_>, name: &str) -> Result<Level, String> {

@@ -13,7 +13,11 @@ impl Amount {
     /// millionth; what is too large is the largest amount.
     #[must_use]
     pub fn from_units(units: f64) -> Self {
-        if units > 0.0 { Self(((units * PER_UNIT).round() as u128).max(1)) } else { Self(0) }
+        if units > 0.0 {
+            Self(((units * PER_UNIT).round() as u128).max(1))
+        } else {
+            Self(0)
+        }
     }
 
     /// True for nothing.
@@ -41,6 +45,10 @@ impl fmt::Display for Amount {
         if millionths == 0 {
             return write!(f, "{units}");
         }
-        write!(f, "{units}.{}", format!("{millionths:06}").trim_end_matches('0'))
+        write!(
+            f,
+            "{units}.{}",
+            format!("{millionths:06}").trim_end_matches('0')
+        )
     }
 }

@@ -31,7 +31,13 @@ impl Budgets {
         match self.0.get_mut(&name) {
             Some(known) => known.limit = limit,
             None => {
-                self.0.insert(name, Budget { limit, spent: Amount::default() });
+                self.0.insert(
+                    name,
+                    Budget {
+                        limit,
+                        spent: Amount::default(),
+                    },
+                );
             }
         }
     }
@@ -44,7 +50,10 @@ impl Budgets {
         }
         let got = match left {
             Some(left) => format!("expected a cost of at most {left}, got {}", spend.cost),
-            None => format!("expected an established budget, got a cost of {}", spend.cost),
+            None => format!(
+                "expected an established budget, got a cost of {}",
+                spend.cost
+            ),
         };
         Err(Fault::new(
             Code::BudgetExceeded,
@@ -64,7 +73,9 @@ impl Budgets {
 
     pub fn remaining(&self, tenant: &str, budget: &str) -> Option<Amount> {
         let name = self.find(tenant, budget)?;
-        self.0.get(&name).map(|budget| budget.limit.minus(budget.spent))
+        self.0
+            .get(&name)
+            .map(|budget| budget.limit.minus(budget.spent))
     }
 
     /// The tenant's own budget, else one established without a tenant.

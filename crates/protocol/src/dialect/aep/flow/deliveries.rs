@@ -20,13 +20,22 @@ pub struct Deliveries {
 
 impl Deliveries {
     pub fn bounded(max: usize) -> Self {
-        Self { pending: Recent::bounded(max), stats: Stats::default() }
+        Self {
+            pending: Recent::bounded(max),
+            stats: Stats::default(),
+        }
     }
 
     pub fn track(&mut self, event: Key) {
         self.stats.total_sequences += 1;
         let sequence = self.stats.total_sequences;
-        self.pending.insert(event, Pending { sequence, attempts: 1 });
+        self.pending.insert(
+            event,
+            Pending {
+                sequence,
+                attempts: 1,
+            },
+        );
     }
 
     pub fn acknowledge(&mut self, event: &str) {
@@ -53,6 +62,9 @@ impl Deliveries {
     }
 
     pub fn stats(&self) -> Stats {
-        Stats { pending: self.pending.len() as u64, ..self.stats }
+        Stats {
+            pending: self.pending.len() as u64,
+            ..self.stats
+        }
     }
 }

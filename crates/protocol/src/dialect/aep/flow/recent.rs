@@ -31,7 +31,12 @@ pub struct Recent<V> {
 
 impl<V> Recent<V> {
     pub fn bounded(max: usize) -> Self {
-        Self { max: max.max(1), next: 0, entries: BTreeMap::new(), order: BTreeMap::new() }
+        Self {
+            max: max.max(1),
+            next: 0,
+            entries: BTreeMap::new(),
+            order: BTreeMap::new(),
+        }
     }
 
     pub fn len(&self) -> usize {

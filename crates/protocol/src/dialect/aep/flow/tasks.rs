@@ -46,16 +46,25 @@ impl Tasks {
         if let Some(state) = self.state(&task) {
             return Err(refused(
                 Code::DuplicateTask,
-                format!("expected a new task, got {shown:?}, which is {}", state.as_str()),
+                format!(
+                    "expected a new task, got {shown:?}, which is {}",
+                    state.as_str()
+                ),
             ));
         }
         self.cancelled.remove(&task);
         // A parent that is not open here cannot be held back, so there is nothing to remember.
         let parent = parent.filter(|parent| self.open.get(parent).is_some());
         if let Some(parent) = &parent {
-            self.children.entry(parent.clone()).or_default().insert(task.clone());
+            self.children
+                .entry(parent.clone())
+                .or_default()
+                .insert(task.clone());
         }
-        let entry = Task { state: TaskState::Accepted, parent };
+        let entry = Task {
+            state: TaskState::Accepted,
+            parent,
+        };
         if let Some((forgotten, entry)) = self.open.insert(task, entry) {
             self.unlink(&forgotten, entry.parent.as_deref());
             self.children.remove(&forgotten);
@@ -106,7 +115,11 @@ impl Tasks {
     }
 
     pub fn request_cancel(&self, task: &Key, shown: &str) -> Result<(), Fault> {
-        if self.open.get(task).is_some() { Ok(()) } else { Err(self.absent(task, shown)) }
+        if self.open.get(task).is_some() {
+            Ok(())
+        } else {
+            Err(self.absent(task, shown))
+        }
     }
 
     /// Forgets a task and cancels everything below it.
@@ -137,7 +150,9 @@ impl Tasks {
         if self.cancelled.get(task).is_some() {
             return refused(
                 Code::IllegalTransition,
-                format!("expected an open task, got {shown:?}, which was cancelled with its parent"),
+                format!(
+                    "expected an open task, got {shown:?}, which was cancelled with its parent"
+                ),
             );
         }
         refused(
