@@ -29,7 +29,9 @@ pub mod id;
 pub mod json;
 mod party;
 mod rules;
+pub mod session;
 pub mod shape;
+pub mod task;
 mod timestamp;
 
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
@@ -39,4 +41,6 @@ pub use filter::Filter;
 pub use header::{Act, DialectName, Header, Intake, Priority};
 pub use party::Party;
 pub use rules::{AeePolicy, Mode, Rules};
+pub use session::{SessionMove, SessionState};
+pub use task::TaskState;
 pub use timestamp::Timestamp;

@@ -10,4 +10,5 @@ mod aee;
 mod aee_laws;
 mod aee_vectors;
 mod aee_warnings;
+mod aep;
 mod shared;
