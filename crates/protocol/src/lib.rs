@@ -39,7 +39,7 @@ pub use digest::{Digest, digest};
 pub use fault::{Code, Fault, Rejection};
 pub use filter::Filter;
 pub use header::{Act, DialectName, Header, Intake, Priority};
-pub use party::Party;
+pub use party::{KINDS, Party};
 pub use rules::{AeePolicy, Mode, Rules};
 pub use session::{SessionMove, SessionState};
 pub use task::TaskState;
