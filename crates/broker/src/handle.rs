@@ -372,20 +372,21 @@ impl Handle {
         tokio::task::spawn_blocking(move || {
             let start = shared.position(&from)?;
             let (_, last) = shared.reader.range();
-            let scanned = find::scan(
-                &shared.reader,
-                &filter,
-                start + 1,
-                last,
-                limit,
-                usize::MAX,
-                1 << 20,
-            )
-            .map_err(|_| crate::tail::unreadable())?;
+            let (mut entries, mut position) = (Vec::new(), start);
+            while entries.len() < limit && position < last {
+                let rest = limit - entries.len();
+                let scanned = find::scan(&shared.reader, &filter, position + 1, last, rest)
+                    .map_err(|_| crate::tail::unreadable())?;
+                if scanned.position == position {
+                    break;
+                }
+                position = scanned.position;
+                entries.extend(scanned.entries);
+            }
             Ok(Page {
-                next: shared.reader.cursor(scanned.position.max(start)),
-                is_last: scanned.position >= last,
-                entries: scanned.entries,
+                next: shared.reader.cursor(position),
+                is_last: position >= last,
+                entries,
             })
         })
         .await
