@@ -7,7 +7,7 @@ use crate::ring::Ring;
 use crate::turn::{Condition, storage_failed};
 use crate::{Clock, Entry, Meter, Receipt, Settings, Tail};
 use bytes::Bytes;
-use exchange::{Counts, DeliveryId, Lease, PlaceName, RecipientState, Settle, SubscriptionView};
+use exchange::{Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
 use journal::{Index, Reader};
 use parking_lot::Mutex;
 use protocol::{Code, Fault, Filter, Header, Party, Rejection, Rules, Timestamp};
@@ -199,8 +199,7 @@ impl Handle {
     pub fn complete(&self, mut receipt: Receipt) -> Published {
         if receipt.duplicate && receipt.recipients.is_empty() {
             if let Some(entry) = self.shared.entry(receipt.cursor.sequence)? {
-                let stored = |party: &Party| (party.clone(), RecipientState::Stored);
-                receipt.recipients = entry.recipients.iter().map(stored).collect();
+                receipt.recipients.clone_from(&entry.recipients);
             }
         }
         Ok(receipt)
