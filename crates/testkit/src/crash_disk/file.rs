@@ -38,22 +38,38 @@ pub(super) struct Content {
     current: Vec<u8>,
     durable: Vec<u8>,
     changes: Vec<Change>,
+    /// After a failed sync reading shows bytes that are neither durable nor waiting to be.
+    is_doubtful: bool,
 }
 
 impl Content {
     fn write(&mut self, bytes: &[u8], offset: usize) {
-        self.change(Change::Write { bytes: bytes.to_vec(), offset });
+        let change = Change::Write {
+            bytes: bytes.to_vec(),
+            offset,
+        };
+        change.apply(&mut self.current);
+        let change = if self.is_doubtful && !bytes.is_empty() {
+            self.whole_sectors(offset, offset + bytes.len())
+        } else {
+            change
+        };
+        self.changes.push(change);
+    }
+
+    /// The system writes whole sectors, so a write brings along what it shows around it.
+    fn whole_sectors(&self, start: usize, end: usize) -> Change {
+        let offset = start - start % SECTOR_BYTES;
+        let end = end.next_multiple_of(SECTOR_BYTES).min(self.current.len());
+        let bytes = self.current.get(offset..end).unwrap_or_default().to_vec();
+        Change::Write { bytes, offset }
     }
 
     pub(super) fn cut(&mut self, len: usize) {
         if len < self.current.len() {
-            self.change(Change::Cut(len));
+            self.current.truncate(len);
+            self.changes.push(Change::Cut(len));
         }
-    }
-
-    fn change(&mut self, change: Change) {
-        change.apply(&mut self.current);
-        self.changes.push(change);
     }
 
     fn sync(&mut self) {
@@ -66,12 +82,17 @@ impl Content {
     fn half_sync(&mut self, random: &mut Random) {
         self.durable = self.image(random);
         self.changes.clear();
+        self.is_doubtful = true;
     }
 
     /// This file as it could be found after a crash now.
     pub(super) fn crash(&self, random: &mut Random) -> Self {
         let image = self.image(random);
-        Self { current: image.clone(), durable: image, changes: Vec::new() }
+        Self {
+            current: image.clone(),
+            durable: image,
+            ..Self::default()
+        }
     }
 
     fn image(&self, random: &mut Random) -> Vec<u8> {
@@ -99,7 +120,11 @@ impl Content {
         }
         if let Some(Change::Write { bytes, offset }) = self.changes.get(whole) {
             let part = bytes.get(..torn_at).unwrap_or(bytes).to_vec();
-            Change::Write { bytes: part, offset: *offset }.apply(&mut image);
+            Change::Write {
+                bytes: part,
+                offset: *offset,
+            }
+            .apply(&mut image);
         }
         image
     }
@@ -115,8 +140,9 @@ impl Content {
             lengths.push(state.len());
         }
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let chosen: Vec<usize> =
-            (0..longest.div_ceil(SECTOR_BYTES)).map(|_| random.index(moments)).collect();
+        let chosen: Vec<usize> = (0..longest.div_ceil(SECTOR_BYTES))
+            .map(|_| random.index(moments))
+            .collect();
         let mut image = vec![0; longest];
         let mut state = self.durable.clone();
         for moment in 0..moments {
@@ -133,7 +159,12 @@ impl Content {
                 change.apply(&mut state);
             }
         }
-        image.truncate(lengths.get(random.index(moments)).copied().unwrap_or(longest));
+        image.truncate(
+            lengths
+                .get(random.index(moments))
+                .copied()
+                .unwrap_or(longest),
+        );
         image
     }
 }
@@ -170,13 +201,17 @@ impl DiskFile for CrashFile {
             Err(_) => shared.random.index(bytes.len() + 1),
         };
         drop(shared);
-        self.content.lock().write(bytes.get(..written).unwrap_or(bytes), offset);
+        self.content
+            .lock()
+            .write(bytes.get(..written).unwrap_or(bytes), offset);
         begun
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.shared.lock().begin(Operation::Truncate)?;
-        self.content.lock().cut(usize::try_from(len).unwrap_or(usize::MAX));
+        self.content
+            .lock()
+            .cut(usize::try_from(len).unwrap_or(usize::MAX));
         Ok(())
     }
 
