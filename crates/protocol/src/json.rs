@@ -8,6 +8,10 @@
 //! The index is one vector of spans in document order. A member that is only carried costs its scan
 //! and nothing else.
 
+mod number;
+
+pub use number::Integer;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -25,7 +29,10 @@ pub struct Limits {
 impl Default for Limits {
     /// 1 MiB, depth 64.
     fn default() -> Self {
-        Self { bytes_max: 1 << 20, depth_max: 64 }
+        Self {
+            bytes_max: 1 << 20,
+            depth_max: 64,
+        }
     }
 }
 
@@ -110,7 +117,10 @@ pub fn read(bytes: &[u8], limits: Limits) -> Result<Document<'_>, Fault> {
         Ok(text) => (text, None),
         Err(error) => {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            (std::str::from_utf8(good).unwrap_or_default(), Some(error.valid_up_to()))
+            (
+                std::str::from_utf8(good).unwrap_or_default(),
+                Some(error.valid_up_to()),
+            )
         }
     };
     let mut scanner = Scanner {
@@ -122,7 +132,10 @@ pub fn read(bytes: &[u8], limits: Limits) -> Result<Document<'_>, Fault> {
         open: Vec::with_capacity(8),
     };
     match (scanner.document(), broken_at) {
-        (Ok(()), None) => Ok(Document { text, spans: scanner.spans }),
+        (Ok(()), None) => Ok(Document {
+            text,
+            spans: scanner.spans,
+        }),
         // The text was cut at the bad byte, so the scan stopped there or found an earlier fault.
         (Err(stop), Some(offset)) if stop.at < offset => Err(scanner.fault(stop)),
         (_, Some(offset)) => Err(scanner.fault(Stop {
@@ -182,7 +195,11 @@ impl Scanner<'_> {
         loop {
             match expect {
                 Expect::Value => {
-                    expect = if self.value()? { Expect::First } else { Expect::CommaOrClose };
+                    expect = if self.value()? {
+                        Expect::First
+                    } else {
+                        Expect::CommaOrClose
+                    };
                 }
                 Expect::First => {
                     self.space();
@@ -245,21 +262,35 @@ impl Scanner<'_> {
             None => return Err(self.malformed("expected a JSON value, got the end of the text")),
         };
         if self.open.len() >= self.depth_max {
-            let what = format!("expected at most {} nested arrays and objects", self.depth_max);
+            let what = format!(
+                "expected at most {} nested arrays and objects",
+                self.depth_max
+            );
             return Err(self.stop(Code::TooDeep, "ARCHITECTURE limits", what));
         }
         self.at += 1;
-        self.open.push(Open { span: self.spans.len(), count: 0, key: None, seen: None });
+        self.open.push(Open {
+            span: self.spans.len(),
+            count: 0,
+            key: None,
+            seen: None,
+        });
         self.push(start, kind, false);
         Ok(true)
     }
 
     /// Begins the next item, or reads the next member's name and colon.
     fn member(&mut self) -> Result<(), Stop> {
-        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let Some(open) = self.open.last_mut() else {
+            return Ok(());
+        };
         open.count += 1;
         let (parent, count) = (open.span, open.count);
-        if self.spans.get(parent).is_none_or(|span| span.kind != Kind::Object) {
+        if self
+            .spans
+            .get(parent)
+            .is_none_or(|span| span.kind != Kind::Object)
+        {
             return Ok(());
         }
         if self.peek() != Some(b'"') {
@@ -300,7 +331,9 @@ impl Scanner<'_> {
                 if self.same_key(at, key) {
                     return true;
                 }
-                let Some(value) = self.spans.get(at + 1) else { return false };
+                let Some(value) = self.spans.get(at + 1) else {
+                    return false;
+                };
                 at = value.next as usize;
             }
             return false;
@@ -312,19 +345,28 @@ impl Scanner<'_> {
                 if let Some(name) = self.key_text(at) {
                     seen.insert(Box::from(name));
                 }
-                let Some(value) = self.spans.get(at + 1) else { break };
+                let Some(value) = self.spans.get(at + 1) else {
+                    break;
+                };
                 at = value.next as usize;
             }
             if let Some(open) = self.open.last_mut() {
                 open.seen = Some(seen);
             }
         }
-        let Some(name) = self.key_text(key).map(Box::<str>::from) else { return false };
-        self.open.last_mut().and_then(|open| open.seen.as_mut()).is_some_and(|seen| !seen.insert(name))
+        let Some(name) = self.key_text(key).map(Box::<str>::from) else {
+            return false;
+        };
+        self.open
+            .last_mut()
+            .and_then(|open| open.seen.as_mut())
+            .is_some_and(|seen| !seen.insert(name))
     }
 
     fn same_key(&self, one: usize, other: usize) -> bool {
-        let (Some(a), Some(b)) = (self.spans.get(one), self.spans.get(other)) else { return false };
+        let (Some(a), Some(b)) = (self.spans.get(one), self.spans.get(other)) else {
+            return false;
+        };
         if !a.escaped && !b.escaped {
             return self.bytes.get(a.start as usize..a.end as usize)
                 == self.bytes.get(b.start as usize..b.end as usize);
@@ -333,7 +375,12 @@ impl Scanner<'_> {
     }
 
     fn key_text(&self, key: usize) -> Option<Cow<'_, str>> {
-        Value { text: self.text, spans: &self.spans, at: key }.as_str()
+        Value {
+            text: self.text,
+            spans: &self.spans,
+            at: key,
+        }
+        .as_str()
     }
 
     fn close(&mut self) {
@@ -350,7 +397,9 @@ impl Scanner<'_> {
 
     /// True when the next byte closes the innermost container.
     fn closes(&self) -> bool {
-        let Some(open) = self.open.last() else { return false };
+        let Some(open) = self.open.last() else {
+            return false;
+        };
         match self.spans.get(open.span).map(|span| span.kind) {
             Some(Kind::Object) => self.peek() == Some(b'}'),
             Some(Kind::Array) => self.peek() == Some(b']'),
@@ -364,7 +413,9 @@ impl Scanner<'_> {
         let mut escaped = false;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let plain = rest.iter().position(|&c| c == b'"' || c == b'\\' || c < 0x20);
+            let plain = rest
+                .iter()
+                .position(|&c| c == b'"' || c == b'\\' || c < 0x20);
             let Some(plain) = plain else {
                 self.at = self.bytes.len();
                 return Err(self.malformed("expected `\"` before the end of the text"));
@@ -412,7 +463,10 @@ impl Scanner<'_> {
     fn unit(&mut self) -> Result<u32, Stop> {
         let mut unit = 0;
         for offset in 2..6 {
-            let digit = self.bytes.get(self.at + offset).and_then(|&c| char::from(c).to_digit(16));
+            let digit = self
+                .bytes
+                .get(self.at + offset)
+                .and_then(|&c| char::from(c).to_digit(16));
             let Some(digit) = digit else {
                 return Err(self.malformed("expected four hexadecimal digits after `\\u`"));
             };
@@ -459,7 +513,11 @@ impl Scanner<'_> {
 
     fn word(&mut self, word: &[u8], kind: Kind) -> Result<bool, Stop> {
         let start = self.at;
-        if !self.bytes.get(start..).is_some_and(|rest| rest.starts_with(word)) {
+        if !self
+            .bytes
+            .get(start..)
+            .is_some_and(|rest| rest.starts_with(word))
+        {
             return Err(self.malformed("expected a JSON value"));
         }
         self.at += word.len();
@@ -470,7 +528,13 @@ impl Scanner<'_> {
     fn push(&mut self, start: usize, kind: Kind, escaped: bool) {
         // The size limit keeps every offset and every count below `u32::MAX`.
         let next = self.spans.len() as u32 + 1;
-        self.spans.push(Span { start: start as u32, end: self.at as u32, next, kind, escaped });
+        self.spans.push(Span {
+            start: start as u32,
+            end: self.at as u32,
+            next,
+            kind,
+            escaped,
+        });
     }
 
     fn space(&mut self) {
@@ -484,7 +548,12 @@ impl Scanner<'_> {
     }
 
     fn stop(&self, code: Code, rule: &'static str, what: impl Into<Cow<'static, str>>) -> Stop {
-        Stop { code, at: self.at, rule, what: what.into() }
+        Stop {
+            code,
+            at: self.at,
+            rule,
+            what: what.into(),
+        }
     }
 
     fn malformed(&self, what: &'static str) -> Stop {
@@ -500,15 +569,24 @@ impl Scanner<'_> {
                     pointer.push('/');
                     push_escaped(&mut pointer, &self.key_text(key).unwrap_or_default());
                 }
-                None if self.spans.get(open.span).is_some_and(|s| s.kind == Kind::Array) => {
-                    if open.count > 0 {
-                        pointer.push_str(&format!("/{}", open.count - 1));
+                None if self
+                    .spans
+                    .get(open.span)
+                    .is_some_and(|s| s.kind == Kind::Array) =>
+                {
+                    if let Some(at) = open.count.checked_sub(1) {
+                        pointer.push_str(&format!("/{at}"));
                     }
                 }
                 None => {}
             }
         }
-        Fault::new(stop.code, pointer, stop.rule, format!("{} at byte {}", stop.what, stop.at))
+        Fault::new(
+            stop.code,
+            pointer,
+            stop.rule,
+            format!("{} at byte {}", stop.what, stop.at),
+        )
     }
 }
 
@@ -555,7 +633,11 @@ impl<'t> Document<'t> {
     /// The outermost value.
     #[must_use]
     pub fn root(&self) -> Value<'_> {
-        Value { text: self.text, spans: &self.spans, at: 0 }
+        Value {
+            text: self.text,
+            spans: &self.spans,
+            at: 0,
+        }
     }
 
     /// The whole text as it arrived.
@@ -586,7 +668,9 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn raw(self) -> &'d str {
         let span = self.span();
-        self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+        self.text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default()
     }
 
     /// Where [`Self::raw`] stands in the document's text, in bytes.
@@ -599,22 +683,31 @@ impl<'d> Value<'d> {
     /// The member of that name; `None` also when this is not an object.
     #[must_use]
     pub fn get(self, name: &str) -> Option<Value<'d>> {
-        self.members().find(|(key, _)| key.is_text(name)).map(|(_, value)| value)
+        self.members()
+            .find(|(key, _)| key.is_text(name))
+            .map(|(_, value)| value)
     }
 
     /// The value at an RFC 6901 pointer below this one, for pointers without `~` escapes.
     #[must_use]
     pub fn at(self, pointer: &str) -> Option<Value<'d>> {
-        pointer.split('/').skip(1).try_fold(self, |value, token| match value.kind() {
-            Kind::Array => value.items().nth(token.parse().ok()?),
-            _ => value.get(token),
-        })
+        pointer
+            .split('/')
+            .skip(1)
+            .try_fold(self, |value, token| match value.kind() {
+                Kind::Array => value.items().nth(token.parse().ok()?),
+                _ => value.get(token),
+            })
     }
 
     /// The members in document order; nothing when this is not an object.
     pub fn members(self) -> impl Iterator<Item = (Key<'d>, Value<'d>)> {
         let span = self.span();
-        let end = if span.kind == Kind::Object { span.next as usize } else { self.at };
+        let end = if span.kind == Kind::Object {
+            span.next as usize
+        } else {
+            self.at
+        };
         let mut at = self.at + 1;
         std::iter::from_fn(move || {
             if at >= end {
@@ -630,7 +723,11 @@ impl<'d> Value<'d> {
     /// The items in order; nothing when this is not an array.
     pub fn items(self) -> impl Iterator<Item = Value<'d>> {
         let span = self.span();
-        let end = if span.kind == Kind::Array { span.next as usize } else { self.at };
+        let end = if span.kind == Kind::Array {
+            span.next as usize
+        } else {
+            self.at
+        };
         let mut at = self.at + 1;
         std::iter::from_fn(move || {
             if at >= end {
@@ -649,9 +746,15 @@ impl<'d> Value<'d> {
         if span.kind != Kind::String {
             return None;
         }
-        let inner =
-            self.text.get(span.start as usize + 1..span.end as usize - 1).unwrap_or_default();
-        Some(if span.escaped { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+        let inner = self
+            .text
+            .get(span.start as usize + 1..span.end as usize - 1)
+            .unwrap_or_default();
+        Some(if span.escaped {
+            Cow::Owned(unescape(inner))
+        } else {
+            Cow::Borrowed(inner)
+        })
     }
 
     /// The value of a boolean.
@@ -666,21 +769,30 @@ impl<'d> Value<'d> {
         if self.kind() != Kind::Number {
             return None;
         }
-        self.raw().parse().ok().filter(|number: &f64| number.is_finite())
+        self.raw()
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
     }
 
     /// A number that is mathematically an integer in `i64` (`3`, `3.0` and `3e2` are; JSON Schema
     /// draws the line the same way).
     #[must_use]
     pub fn as_i64(self) -> Option<i64> {
-        if self.kind() != Kind::Number {
-            return None;
+        match self.as_integer()? {
+            Integer::Fits(number) => Some(number),
+            Integer::Beyond => None,
         }
-        if let Ok(number) = self.raw().parse() {
-            return Some(number);
+    }
+
+    /// A number that is mathematically an integer, also beyond `i64`.
+    #[must_use]
+    pub fn as_integer(self) -> Option<Integer> {
+        if self.kind() == Kind::Number {
+            Integer::read(self.raw())
+        } else {
+            None
         }
-        let number = self.as_f64()?;
-        (number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0).then_some(number as i64)
     }
 
     /// True for `null`.
@@ -714,7 +826,11 @@ impl<'d> Key<'d> {
         if span.escaped {
             return self.text() == name;
         }
-        let inner = self.0.text.as_bytes().get(span.start as usize + 1..span.end as usize - 1);
+        let inner = self
+            .0
+            .text
+            .as_bytes()
+            .get(span.start as usize + 1..span.end as usize - 1);
         inner == Some(name.as_bytes())
     }
 }
@@ -736,13 +852,16 @@ fn unescape(body: &str) -> String {
             Some('t') => out.push('\t'),
             Some('u') => {
                 let unit = |from: usize| {
-                    escape.get(from..from + 4).and_then(|hex| u32::from_str_radix(hex, 16).ok())
+                    escape
+                        .get(from..from + 4)
+                        .and_then(|hex| u32::from_str_radix(hex, 16).ok())
                 };
                 let first = unit(2).unwrap_or(0xFFFD);
                 let (scalar, length) = match (first, unit(8)) {
-                    (0xD800..=0xDBFF, Some(second)) => {
-                        (0x1_0000 + ((first - 0xD800) << 10) + second.wrapping_sub(0xDC00), 12)
-                    }
+                    (0xD800..=0xDBFF, Some(second)) => (
+                        0x1_0000 + ((first - 0xD800) << 10) + second.wrapping_sub(0xDC00),
+                        12,
+                    ),
                     _ => (first, 6),
                 };
                 out.push(char::from_u32(scalar).unwrap_or('\u{FFFD}'));
@@ -764,7 +883,7 @@ mod tests {
     use crate::Code;
 
     fn fault(text: &[u8]) -> (Code, String) {
-        let fault = read(text, Limits::default()).err().expect("expected a fault");
+        let fault = read(text, Limits::default()).expect_err("expected a fault");
         (fault.code, fault.pointer)
     }
 
@@ -775,8 +894,18 @@ mod tests {
         let root = document.root();
         assert_eq!(root.get("n").unwrap().raw(), "9007199254740993");
         assert_eq!(root.get("f").unwrap().raw(), "1.10");
-        assert_eq!(root.get("s").unwrap().as_str().unwrap(), "\u{1f378}\u{2028}");
-        assert_eq!(root.get("a").unwrap().items().map(|v| v.raw()).collect::<Vec<_>>(), ["1", "[2]", "{}"]);
+        assert_eq!(
+            root.get("s").unwrap().as_str().unwrap(),
+            "\u{1f378}\u{2028}"
+        );
+        assert_eq!(
+            root.get("a")
+                .unwrap()
+                .items()
+                .map(super::Value::raw)
+                .collect::<Vec<_>>(),
+            ["1", "[2]", "{}"]
+        );
         assert_eq!(root.get("").unwrap().kind(), Kind::Null);
         assert_eq!(root.at("/a/1/0").unwrap().as_i64(), Some(2));
         assert_eq!(root.members().count(), 5);
@@ -800,16 +929,29 @@ mod tests {
             (b"{} {}", Code::TrailingBytes, ""),
             (b"\xef\xbb\xbf{}", Code::ByteOrderMark, ""),
             (b"{\"a\":\"\xff\"}", Code::InvalidUtf8, "/a"),
-            (b"{\"payload\":{\"s\":\"\\ud800\"}}", Code::InvalidUnicode, "/payload/s"),
+            (
+                b"{\"payload\":{\"s\":\"\\ud800\"}}",
+                Code::InvalidUnicode,
+                "/payload/s",
+            ),
             (b"{\"s\":\"\\ud800\\u0041\"}", Code::InvalidUnicode, "/s"),
             (b"{\"s\":\"\\udc00\"}", Code::InvalidUnicode, "/s"),
-            (b"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}", Code::DuplicateKey, "/b/c"),
+            (
+                b"{\"a\":1,\"b\":{\"c\":1,\"c\":2}}",
+                Code::DuplicateKey,
+                "/b/c",
+            ),
             (b"{\"a\":1,\"\\u0061\":2}", Code::DuplicateKey, "/a"),
             (b"[{\"x~/\":[tru]}]", Code::MalformedJson, "/0/x~0~1/0"),
             (b"[1}", Code::MalformedJson, "/0"),
         ];
         for (text, code, pointer) in cases {
-            assert_eq!(fault(text), (code, pointer.to_string()), "{}", String::from_utf8_lossy(text));
+            assert_eq!(
+                fault(text),
+                (code, pointer.to_string()),
+                "{}",
+                String::from_utf8_lossy(text)
+            );
         }
     }
 
@@ -828,12 +970,22 @@ mod tests {
     #[test]
     fn depth_and_size_are_limited_without_recursion() {
         let deep = |n: usize| [vec![b'['; n], vec![b']'; n]].concat();
-        let read_deep = |n: usize| read(&deep(n), Limits::default()).map(|_| ()).map_err(|f| f.code);
+        let read_deep = |n: usize| {
+            read(&deep(n), Limits::default())
+                .map(|_| ())
+                .map_err(|f| f.code)
+        };
         assert_eq!(read_deep(64), Ok(()));
         assert_eq!(read_deep(65), Err(Code::TooDeep));
         assert_eq!(read_deep(400_000), Err(Code::TooDeep));
-        let small = Limits { bytes_max: 4, depth_max: 64 };
-        assert_eq!(read(b"[1,2]", small).err().map(|f| f.code), Some(Code::TooLarge));
+        let small = Limits {
+            bytes_max: 4,
+            depth_max: 64,
+        };
+        assert_eq!(
+            read(b"[1,2]", small).err().map(|f| f.code),
+            Some(Code::TooLarge)
+        );
         assert!(read(b"[12]", small).is_ok());
     }
 
@@ -844,11 +996,22 @@ mod tests {
 
     #[test]
     fn integers_are_recognised_as_json_schema_does() {
-        let document = read(b"[3, 3.0, 3e2, 3.5, 1e400, 9007199254740993]", Limits::default()).unwrap();
+        let document = read(
+            b"[3, 3.0, 3e2, 3.5, 1e400, 9007199254740993]",
+            Limits::default(),
+        )
+        .unwrap();
         let numbers: Vec<_> = document.root().items().map(super::Value::as_i64).collect();
         assert_eq!(
             numbers,
-            [Some(3), Some(3), Some(300), None, None, Some(9_007_199_254_740_993)]
+            [
+                Some(3),
+                Some(3),
+                Some(300),
+                None,
+                None,
+                Some(9_007_199_254_740_993)
+            ]
         );
     }
 }

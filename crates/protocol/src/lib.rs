@@ -29,6 +29,7 @@ pub mod id;
 pub mod json;
 mod party;
 mod rules;
+pub mod shape;
 mod timestamp;
 
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
