@@ -1,0 +1,3 @@
+//! Integration tests of the protocol crate, one module per dialect.
+
+mod uai;

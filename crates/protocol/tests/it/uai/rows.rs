@@ -1,0 +1,135 @@
+//! Every recorded example comes out as recorded: verdict, codes, canonical hash.
+
+use std::path::PathBuf;
+
+use interwire_protocol::dialect::uai::{keyless, look_alike};
+use interwire_protocol::json::{self, Kind, Limits, Value};
+use interwire_protocol::{Mode, canonical};
+
+use super::{faults, read};
+
+/// The shared conformance data, beside the workspace or where `INTERWIRE_SHARED` says.
+fn examples() -> Option<String> {
+    let folder = match std::env::var_os("INTERWIRE_SHARED") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3)?.join("shared"),
+    };
+    let text = std::fs::read_to_string(folder.join("data/uai/uai-examples.ndjson")).ok();
+    if text.is_none() {
+        println!("skipped: no shared conformance data at {}", folder.display());
+    }
+    text
+}
+
+fn keyed(envelope: Value<'_>) -> String {
+    match envelope.kind() {
+        Kind::Array => keyless::to_keyed(envelope).unwrap(),
+        _ => envelope.raw().into(),
+    }
+}
+
+#[test]
+fn every_recorded_row_gets_its_verdict_and_codes() {
+    let Some(text) = examples() else { return };
+    let mut judged = 0;
+    for (index, line) in text.lines().enumerate() {
+        let document = json::read(line.as_bytes(), Limits::default()).unwrap();
+        let (row, number) = (document.root(), index + 1);
+        let envelope = row.get("envelope").unwrap();
+        let is_strict = row.at("/notes/strict").and_then(Value::as_bool) == Some(true);
+        let mode = if is_strict { Mode::Strict } else { Mode::Lenient };
+        let reading = read(envelope.raw(), mode);
+        let is_valid = row.at("/notes/valid").and_then(Value::as_bool).unwrap();
+        assert_eq!(reading.is_valid(), is_valid, "row {number}: {:?}", reading.faults);
+        judged += 1;
+
+        let origin = row.at("/notes/origin").and_then(Value::as_str).unwrap();
+        if origin.starts_with("published") {
+            continue;
+        }
+        let expected: Vec<_> = row
+            .at("/notes/expect")
+            .into_iter()
+            .flat_map(Value::items)
+            .map(|code| code.as_str().unwrap().into_owned())
+            .collect();
+        let codes: Vec<_> = faults(&reading).into_iter().map(|(code, _)| code).collect();
+        assert_eq!(codes, expected, "row {number}: {:?}", reading.faults);
+        if is_valid {
+            assert_eq!(reading.warnings, [], "row {number}");
+        }
+    }
+    assert_eq!(judged, 49);
+}
+
+/// DIFFERENCE: these rows record published facts, not envelopes; their codes describe the record.
+#[test]
+fn rows_of_published_facts_are_named_for_what_they_are() {
+    let Some(text) = examples() else { return };
+    let mut codes = Vec::new();
+    for line in text.lines().filter(|line| line.contains("\"origin\": \"published")) {
+        let document = json::read(line.as_bytes(), Limits::default()).unwrap();
+        let envelope = document.root().get("envelope").unwrap();
+        let reading = read(envelope.raw(), Mode::Lenient);
+        let named = look_alike(envelope).or(reading.faults.into_iter().next()).unwrap();
+        codes.push(named.code.as_str());
+    }
+    assert_eq!(codes, ["missing_field", "foreign_format", "foreign_format"]);
+}
+
+#[test]
+fn every_recorded_canonical_hash_is_ours() {
+    let Some(text) = examples() else { return };
+    let mut compared = 0;
+    for (index, line) in text.lines().enumerate() {
+        let document = json::read(line.as_bytes(), Limits::default()).unwrap();
+        let row = document.root();
+        let Some(hash) = row.at("/notes/canonical_hash").and_then(Value::as_str) else { continue };
+        let keyed = keyed(row.get("envelope").unwrap());
+        let envelope = json::read(keyed.as_bytes(), Limits::default()).unwrap();
+        let ours = canonical::canonical_hash(envelope.root()).unwrap().to_hex();
+        assert_eq!(format!("sha256:{ours}"), hash, "row {}", index + 1);
+        compared += 1;
+    }
+    assert_eq!(compared, 44);
+}
+
+#[test]
+fn every_valid_row_keeps_its_hash_through_the_keyless_form() {
+    let Some(text) = examples() else { return };
+    for line in text.lines() {
+        let document = json::read(line.as_bytes(), Limits::default()).unwrap();
+        let row = document.root();
+        if row.at("/notes/valid").and_then(Value::as_bool) != Some(true) {
+            continue;
+        }
+        let keyed = keyed(row.get("envelope").unwrap());
+        let envelope = json::read(keyed.as_bytes(), Limits::default()).unwrap();
+        let positional = keyless::to_keyless(envelope.root()).unwrap();
+        let positional = json::read(positional.as_bytes(), Limits::default()).unwrap();
+        let back = keyless::to_keyed(positional.root()).unwrap();
+        let back = json::read(back.as_bytes(), Limits::default()).unwrap();
+        assert_eq!(
+            canonical::canonical_hash(back.root()).unwrap(),
+            canonical::canonical_hash(envelope.root()).unwrap(),
+        );
+        assert!(read(positional.text(), Mode::Lenient).is_valid());
+    }
+}
+
+/// A first attempt and its retry are two rows of the recorded data.
+#[test]
+fn the_recorded_retry_is_a_duplicate_of_the_recorded_handoff() {
+    let Some(text) = examples() else { return };
+    let headers: Vec<_> = [15, 19]
+        .iter()
+        .map(|row| {
+            let line = text.lines().nth(row - 1).unwrap();
+            let document = json::read(line.as_bytes(), Limits::default()).unwrap();
+            let envelope = document.root().get("envelope").unwrap();
+            read(envelope.raw(), Mode::Lenient).header.unwrap()
+        })
+        .collect();
+    assert_eq!(headers[0].dedupe_key, headers[1].dedupe_key);
+    assert_eq!(headers[0].fingerprint, headers[1].fingerprint);
+}
