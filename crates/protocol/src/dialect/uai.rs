@@ -23,6 +23,7 @@ mod table;
 mod words;
 
 pub use foreign::{look_alike, look_alike_bytes};
+pub use integrity::checksum;
 pub use table::TABLE_VERSION;
 
 use self::check::{Findings, got};
@@ -63,15 +64,26 @@ impl Dialect for Uai {
             return read_keyed(doc, rules);
         }
         let text = |index: usize| {
-            doc.items().nth(index).and_then(Value::as_str).map(std::borrow::Cow::into_owned)
+            doc.items()
+                .nth(index)
+                .and_then(Value::as_str)
+                .map(std::borrow::Cow::into_owned)
         };
-        let refused = |faults| Reading { label: text(1), id: text(2), faults, ..Reading::default() };
+        let refused = |faults| Reading {
+            label: text(1),
+            id: text(2),
+            faults,
+            ..Reading::default()
+        };
         let keyed = match keyless::to_keyed(doc) {
             Ok(keyed) => keyed,
             Err(faults) => return refused(faults),
         };
         // Member names make the keyed text longer; the limit is on what was sent.
-        let limits = json::Limits { bytes_max: usize::MAX, depth_max: rules.depth_max };
+        let limits = json::Limits {
+            bytes_max: usize::MAX,
+            depth_max: rules.depth_max,
+        };
         match json::read(keyed.as_bytes(), limits) {
             Ok(document) => read_keyed(document.root(), rules),
             Err(fault) => refused(vec![fault]),
@@ -140,7 +152,7 @@ fn read_keyed(doc: Value<'_>, rules: &Rules) -> Reading {
 
     let fingerprint = match integrity::sums(doc) {
         Ok(sums) => {
-            checksum(doc, &sums.checksum, &mut findings);
+            compare_checksum(doc, &sums.checksum, &mut findings);
             Some(sums.fingerprint)
         }
         // The sweep has already named every such number.
@@ -164,7 +176,10 @@ fn other_version(doc: Value<'_>) -> Option<Fault> {
 }
 
 fn body_of(doc: Value<'_>, profile: &str, findings: &mut Findings<'_>) {
-    let Some(value) = doc.get("profile").filter(|value| value.kind() == Kind::String) else {
+    let Some(value) = doc
+        .get("profile")
+        .filter(|value| value.kind() == Kind::String)
+    else {
         return;
     };
     if let Some(known) = body::profile(profile) {
@@ -176,20 +191,31 @@ fn body_of(doc: Value<'_>, profile: &str, findings: &mut Findings<'_>) {
         let fault = Fault::new(Code::UnknownProfile, "/profile", "UAI 3.3", detail);
         findings.doubt(fault, Code::UnknownProfileCarried);
     } else {
-        let detail = format!("expected `uai.<family>.<name>.v<major>`, got {}", got(value));
+        let detail = format!(
+            "expected `uai.<family>.<name>.v<major>`, got {}",
+            got(value)
+        );
         findings.refuse(Code::ProfileMalformed, "/profile", "UAI 1.1", detail);
     }
 }
 
 /// Compares only what claims to be comparable: a malformed checksum or another algorithm is already
 /// refused by the table.
-fn checksum(doc: Value<'_>, expected: &str, findings: &mut Findings<'_>) {
-    let stated = doc.get("integrity").and_then(|part| part.get("checksum")).and_then(Value::as_str);
+fn compare_checksum(doc: Value<'_>, expected: &str, findings: &mut Findings<'_>) {
+    let stated = doc
+        .get("integrity")
+        .and_then(|part| part.get("checksum"))
+        .and_then(Value::as_str);
     if let Some(stated) = stated
         && !findings.has_below("/integrity")
         && stated != expected
     {
         let detail = format!("expected {expected}, got {stated}");
-        findings.refuse(Code::ChecksumMismatch, "/integrity/checksum", "UAI 5 T3", detail);
+        findings.refuse(
+            Code::ChecksumMismatch,
+            "/integrity/checksum",
+            "UAI 5 T3",
+            detail,
+        );
     }
 }

@@ -1,3 +1,9 @@
-//! Integration tests of the protocol crate, one module per dialect.
+//! Integration tests of the protocol crate, one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 mod uai;

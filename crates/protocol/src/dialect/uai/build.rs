@@ -48,16 +48,28 @@ impl Agent {
     }
 }
 
+/// Who writes to whom, under which id, when, and in which conversation.
+#[derive(Clone, Debug)]
+pub struct Heading {
+    /// `message_id`.
+    pub id: String,
+    /// `provenance.issued_at`.
+    pub issued_at: Timestamp,
+    /// `source`.
+    pub source: Agent,
+    /// `target`; for a handoff the assignee.
+    pub target: Agent,
+    /// `conversation.conversation_id`.
+    pub conversation: String,
+}
+
 /// One envelope to be written.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     profile: String,
     body: String,
-    id: String,
-    issued_at: Timestamp,
-    source: Agent,
-    targets: Vec<Agent>,
-    conversation: String,
+    heading: Heading,
+    others: Vec<Agent>,
     correlation: String,
     parent: Option<String>,
     mode: String,
@@ -78,24 +90,14 @@ impl Envelope {
     /// correlation id is the conversation id and the idempotency key follows from `id` until they are
     /// set.
     #[must_use]
-    pub fn new(
-        profile: &str,
-        body: String,
-        id: &str,
-        issued_at: Timestamp,
-        source: Agent,
-        target: Agent,
-        conversation: &str,
-    ) -> Self {
+    pub fn new(profile: &str, body: String, heading: Heading) -> Self {
         Self {
             profile: profile.into(),
             body,
-            id: id.into(),
-            issued_at,
-            source,
-            targets: vec![target],
-            conversation: conversation.into(),
-            correlation: conversation.into(),
+            correlation: heading.conversation.clone(),
+            idempotency_key: key_from(&heading.id),
+            heading,
+            others: Vec::new(),
             parent: None,
             mode: "async".into(),
             topics: Vec::new(),
@@ -103,7 +105,6 @@ impl Envelope {
             expires_at: None,
             is_ack_required: false,
             task: None,
-            idempotency_key: key_from(id),
             retry_count: 0,
             fallback: "raise_blocker".into(),
         }
@@ -112,7 +113,7 @@ impl Envelope {
     /// Names one more recipient, in `additional_targets`.
     #[must_use]
     pub fn also_to(mut self, target: Agent) -> Self {
-        self.targets.push(target);
+        self.others.push(target);
         self
     }
 
@@ -204,22 +205,20 @@ impl Envelope {
             bytes_max: usize::MAX,
             depth_max: DEPTH_MAX,
         };
-        let sums = integrity::sums(json::read(unsealed.as_bytes(), limits)?.root())?;
-        Ok(self.compose(Some(&sums.checksum)))
+        let checksum = integrity::checksum(json::read(unsealed.as_bytes(), limits)?.root())?;
+        Ok(self.compose(Some(&checksum)))
     }
 
     fn compose(&self, checksum: Option<&str>) -> String {
         let mut envelope = Object::new()
             .text("uai_version", super::VERSION)
             .text("profile", &self.profile)
-            .text("message_id", &self.id)
-            .raw("source", &self.source.write());
-        if let Some((target, others)) = self.targets.split_first() {
-            envelope = envelope.raw("target", &target.write());
-            if !others.is_empty() {
-                let others: Vec<String> = others.iter().map(Agent::write).collect();
-                envelope = envelope.raw("additional_targets", &list(&others));
-            }
+            .text("message_id", &self.heading.id)
+            .raw("source", &self.heading.source.write())
+            .raw("target", &self.heading.target.write());
+        if !self.others.is_empty() {
+            let others: Vec<String> = self.others.iter().map(Agent::write).collect();
+            envelope = envelope.raw("additional_targets", &list(&others));
         }
         envelope
             .raw("conversation", &self.conversation())
@@ -228,7 +227,9 @@ impl Envelope {
             .raw("body", &self.body)
             .raw(
                 "provenance",
-                &Object::new().time("issued_at", self.issued_at).close(),
+                &Object::new()
+                    .time("issued_at", self.heading.issued_at)
+                    .close(),
             )
             .raw("integrity", &integrity_object(checksum))
             .raw("extensions", "[]")
@@ -237,7 +238,7 @@ impl Envelope {
 
     fn conversation(&self) -> String {
         Object::new()
-            .text("conversation_id", &self.conversation)
+            .text("conversation_id", &self.heading.conversation)
             .maybe("parent_message_id", self.parent.as_deref())
             .text("correlation_id", &self.correlation)
             .close()
@@ -275,7 +276,7 @@ impl Envelope {
         Object::new()
             .text("channel", "internal")
             .text("auth_scheme", "none")
-            .text("principal", &self.source.id)
+            .text("principal", &self.heading.source.id)
             .close()
     }
 }

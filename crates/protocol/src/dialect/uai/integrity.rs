@@ -48,6 +48,15 @@ pub(super) fn sums(doc: Value<'_>) -> Result<Sums, Fault> {
     })
 }
 
+/// What `integrity.checksum` of this keyed envelope must say, whatever it says now (UAI 5 T3).
+///
+/// # Errors
+/// `number_not_interoperable`.
+pub fn checksum(doc: Value<'_>) -> Result<String, Fault> {
+    let covered = canonicalize_where(doc, is_covered)?;
+    Ok(format!("sha256:{}", digest(covered.as_bytes()).to_hex()))
+}
+
 /// Whether the checksum covers what stands at `pointer`.
 fn is_covered(pointer: &str, value: Value<'_>) -> bool {
     if pointer == "/integrity/checksum" {

@@ -1,6 +1,6 @@
 //! The bodies of the common agent packets (UAI 3.2), each turned into an envelope by `envelope`.
 
-use super::{Agent, Envelope, Object, list, texts};
+use super::{Envelope, Heading, Object, list, texts};
 use crate::Timestamp;
 
 /// What every packet says about its own standing when the caller says nothing else.
@@ -36,14 +36,7 @@ impl Message {
 
     /// The envelope around it. Both places that ask for an acknowledgement agree (UAI 4 D1).
     #[must_use]
-    pub fn envelope(
-        &self,
-        id: &str,
-        issued_at: Timestamp,
-        source: Agent,
-        target: Agent,
-        conversation: &str,
-    ) -> Envelope {
+    pub fn envelope(&self, heading: Heading) -> Envelope {
         let body = Object::new()
             .text("message_type", &self.message_type)
             .text("content", &self.content)
@@ -51,16 +44,7 @@ impl Message {
             .raw("requires_acknowledgement", flag(self.ack_required))
             .maybe("intent", self.intent.as_deref())
             .close();
-        Envelope::new(
-            "uai.agent.message.v1",
-            body,
-            id,
-            issued_at,
-            source,
-            target,
-            conversation,
-        )
-        .ack_required(self.ack_required)
+        Envelope::new("uai.agent.message.v1", body, heading).ack_required(self.ack_required)
     }
 }
 
@@ -94,37 +78,21 @@ impl Handoff {
 
     /// The envelope around it; `target` is the assignee. Asks for acknowledgements.
     #[must_use]
-    pub fn envelope(
-        &self,
-        id: &str,
-        issued_at: Timestamp,
-        source: Agent,
-        target: Agent,
-        conversation: &str,
-    ) -> Envelope {
+    pub fn envelope(&self, heading: Heading) -> Envelope {
         let authorization = Object::new()
             .raw("scope", &texts(&self.scope))
-            .text("granted_by", &source.id)
+            .text("granted_by", &heading.source.id)
             .close();
         let body = Object::new()
             .text("task_id", &self.task_id)
-            .text("target_agent_id", &target.id)
+            .text("target_agent_id", &heading.target.id)
             .text("context_summary", &self.context_summary)
             .text("handoff_reason", &self.handoff_reason)
             .text("exact_next_action", &self.exact_next_action)
             .raw("delegated_authorization", &authorization)
             .text("support_boundary", SUPPORT_BOUNDARY)
             .close();
-        Envelope::new(
-            "uai.agent.handoff.v1",
-            body,
-            id,
-            issued_at,
-            source,
-            target,
-            conversation,
-        )
-        .ack_required(true)
+        Envelope::new("uai.agent.handoff.v1", body, heading).ack_required(true)
     }
 }
 
@@ -158,14 +126,7 @@ impl Ack {
 
     /// The envelope around it, following the message it acknowledges.
     #[must_use]
-    pub fn envelope(
-        &self,
-        id: &str,
-        issued_at: Timestamp,
-        source: Agent,
-        target: Agent,
-        conversation: &str,
-    ) -> Envelope {
+    pub fn envelope(&self, heading: Heading) -> Envelope {
         let body = Object::new()
             .text("ack_for_message_id", &self.ack_for_message_id)
             .text("ack_status", &self.ack_status)
@@ -177,16 +138,7 @@ impl Ack {
             )
             .text("support_boundary", SUPPORT_BOUNDARY)
             .close();
-        Envelope::new(
-            "uai.agent.ack.v1",
-            body,
-            id,
-            issued_at,
-            source,
-            target,
-            conversation,
-        )
-        .reply_to(&self.ack_for_message_id)
+        Envelope::new("uai.agent.ack.v1", body, heading).reply_to(&self.ack_for_message_id)
     }
 }
 
@@ -257,14 +209,7 @@ impl TaskStatus {
 
     /// The envelope around it, in mode `event`.
     #[must_use]
-    pub fn envelope(
-        &self,
-        id: &str,
-        issued_at: Timestamp,
-        source: Agent,
-        target: Agent,
-        conversation: &str,
-    ) -> Envelope {
+    pub fn envelope(&self, heading: Heading) -> Envelope {
         let mut body = Object::new()
             .text("task_id", &self.task_id)
             .text("state", &self.state)
@@ -275,7 +220,7 @@ impl TaskStatus {
         }
         let body = body.text("support_boundary", SUPPORT_BOUNDARY).close();
         let profile = "uai.agent.task-status.v1";
-        Envelope::new(profile, body, id, issued_at, source, target, conversation).mode("event")
+        Envelope::new(profile, body, heading).mode("event")
     }
 }
 
@@ -309,14 +254,7 @@ impl FinalReport {
 
     /// The envelope around it.
     #[must_use]
-    pub fn envelope(
-        &self,
-        id: &str,
-        issued_at: Timestamp,
-        source: Agent,
-        target: Agent,
-        conversation: &str,
-    ) -> Envelope {
+    pub fn envelope(&self, heading: Heading) -> Envelope {
         let checks: Vec<String> = self
             .validation_results
             .iter()
@@ -336,7 +274,7 @@ impl FinalReport {
             .text("support_boundary", SUPPORT_BOUNDARY)
             .close();
         let profile = "uai.agent.final-report.v1";
-        Envelope::new(profile, body, id, issued_at, source, target, conversation)
+        Envelope::new(profile, body, heading)
     }
 }
 
