@@ -4,6 +4,26 @@
 //! have a constructor each, any other profile takes its body as JSON text through
 //! [`Envelope::new`]. Written in the native carriage; towards strict peers use one target and no
 //! added mode. Implements UAI 1 and the emitting side of 4 D1.
+//!
+//! ```
+//! use interwire_protocol::dialect::uai::build::{Agent, Heading, Message};
+//! use interwire_protocol::{Rules, Timestamp, decode};
+//! let now = Timestamp::from_millis(1_782_907_200_000);
+//! let heading = Heading {
+//!     id: "msg_1".into(),
+//!     issued_at: now,
+//!     source: Agent::new("agent", "manager"),
+//!     target: Agent::new("agent", "worker1"),
+//!     conversation: "conv_1".into(),
+//! };
+//! let text = Message::new("directive", "Check every partition.")
+//!     .envelope(heading)
+//!     .also_to(Agent::new("agent", "worker2"))
+//!     .write()?;
+//! let header = decode(text.as_bytes(), &Rules::at(now)).header.expect("valid");
+//! assert_eq!(header.recipients.len(), 2);
+//! # Ok::<(), interwire_protocol::Fault>(())
+//! ```
 
 mod bodies;
 

@@ -4,7 +4,9 @@
 //! `extension`. Implements the strict and lenient modes of UAI 9.1 M6 and the formats of UAI 1.1
 //! that hold for every member.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use super::grammar;
 use crate::json::{Kind, Value, push_escaped};
@@ -96,12 +98,8 @@ impl<'d> Findings<'d> {
 
     /// Faults and warnings, each in document order.
     pub fn into_parts(mut self) -> (Vec<Fault>, Vec<Fault>) {
-        let doc = self.doc;
-        for list in [&mut self.faults, &mut self.warnings] {
-            if list.len() > 1 {
-                list.sort_by_cached_key(|fault| place(doc, &fault.pointer));
-            }
-        }
+        in_document_order(self.doc, &mut self.faults);
+        in_document_order(self.doc, &mut self.warnings);
         (self.faults, self.warnings)
     }
 
@@ -204,22 +202,52 @@ impl<'d> Findings<'d> {
     }
 }
 
-/// Where a pointer stands in the text. What is missing stands at the end of the object it should be
-/// in.
-fn place(doc: Value<'_>, pointer: &str) -> usize {
-    let mut at = doc;
-    for token in pointer.split('/').skip(1) {
-        let token = token.replace("~1", "/").replace("~0", "~");
-        let below = match at.kind() {
-            Kind::Array => token.parse().ok().and_then(|index| at.items().nth(index)),
-            Kind::Object | Kind::Null | Kind::Bool | Kind::Number | Kind::String => at.get(&token),
-        };
-        match below {
-            Some(value) => at = value,
-            None => return at.range().end,
-        }
+/// Sorts by where the pointers stand in the text. What is missing stands at the end of the object it
+/// should be in.
+///
+/// One walk finds all places: resolving each pointer from the root would take a hostile envelope
+/// with a fault in every item of a long list to the square of its length.
+fn in_document_order(doc: Value<'_>, faults: &mut [Fault]) {
+    if faults.len() < 2 {
+        return;
     }
-    at.range().start
+    let mut places: HashMap<Box<str>, Option<Range<usize>>> = HashMap::new();
+    for fault in faults.iter() {
+        places.insert(fault.pointer.as_str().into(), None);
+        places.insert(parent(&fault.pointer).into(), None);
+    }
+    locate(doc, &mut String::new(), &mut places);
+    let place = |pointer: &str| places.get(pointer).cloned().flatten();
+    faults.sort_by_cached_key(|fault| match place(&fault.pointer) {
+        Some(range) => range.start,
+        None => place(parent(&fault.pointer)).unwrap_or(doc.range()).end,
+    });
+}
+
+fn parent(pointer: &str) -> &str {
+    pointer.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+fn locate(
+    value: Value<'_>,
+    pointer: &mut String,
+    places: &mut HashMap<Box<str>, Option<Range<usize>>>,
+) {
+    if let Some(place) = places.get_mut(pointer.as_str()) {
+        *place = Some(value.range());
+    }
+    let length = pointer.len();
+    for (key, member) in value.members() {
+        pointer.push('/');
+        push_escaped(pointer, &key.text());
+        locate(member, pointer, places);
+        pointer.truncate(length);
+    }
+    for (index, item) in value.items().enumerate() {
+        let _ = write!(pointer, "/{index}");
+        locate(item, pointer, places);
+        pointer.truncate(length);
+    }
 }
 
 /// A value as an error sentence shows it: short texts and numbers as they are, the rest by type.

@@ -4,6 +4,9 @@
 //! understood records are tables like any other object; what the multi-agent record means is in
 //! `routing`, what the assignment record means is in `policy`. Implements UAI 1.8.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use super::check::Findings;
 use super::grammar::CHECKSUM;
 use super::table::{EXTENSION, ID, POSITIVE, PRESENT};
@@ -147,20 +150,23 @@ pub(super) fn is_signature(record: Value<'_>) -> bool {
 }
 
 /// The assignment record must fit the recipients (UAI 9.1 M8).
-pub(super) fn assignments(doc: Value<'_>, recipients: &[String], findings: &mut Findings<'_>) {
+pub(super) fn assignments(
+    doc: Value<'_>,
+    recipients: &HashSet<Cow<'_, str>>,
+    findings: &mut Findings<'_>,
+) {
     for (index, payload) in payloads(doc, ASSIGNMENT) {
-        let mut seen: Vec<String> = Vec::new();
+        let mut seen = HashSet::new();
         let listed = payload.get("assignments");
         for (at, assigned) in listed.into_iter().flat_map(Value::items).enumerate() {
             let Some(id) = assigned.get("agent_id").and_then(Value::as_str) else {
                 continue;
             };
-            let wrong = if !recipients.iter().any(|recipient| *recipient == id) {
+            let wrong = if !recipients.contains(&id) {
                 "an agent that is a recipient"
-            } else if seen.iter().any(|earlier| *earlier == id) {
+            } else if !seen.insert(id.clone()) {
                 "every agent once"
             } else {
-                seen.push(id.into_owned());
                 continue;
             };
             let pointer = format!("/extensions/{index}/payload/assignments/{at}/agent_id");

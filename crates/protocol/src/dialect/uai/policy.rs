@@ -184,7 +184,7 @@ fn handoff(body: Value<'_>, routing: &Routing<'_>, findings: &mut Findings<'_>) 
     let Some(agent) = text(body, "target_agent_id") else {
         return;
     };
-    if !routing.ids().iter().any(|id| *id == agent) {
+    if !routing.ids().contains(&agent) {
         let detail = format!("expected the id of a recipient, got {agent:?}");
         let pointer = "/body/target_agent_id";
         findings.refuse(

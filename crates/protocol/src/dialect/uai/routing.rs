@@ -5,6 +5,7 @@
 //! groups and finding subscribers is the exchange's work.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::check::{Findings, got};
 use super::extension::{self, MULTI_AGENT};
@@ -30,17 +31,12 @@ pub(super) struct Routing<'d> {
     pub topics: Vec<Cow<'d, str>>,
 }
 
-impl Routing<'_> {
+impl<'d> Routing<'d> {
     /// The ids of all targets.
-    pub fn ids(&self) -> Vec<String> {
+    pub fn ids(&self) -> HashSet<Cow<'d, str>> {
         self.targets
             .iter()
-            .filter_map(|target| {
-                target
-                    .get("id")
-                    .and_then(Value::as_str)
-                    .map(Cow::into_owned)
-            })
+            .filter_map(|target| id(*target))
             .collect()
     }
 }
@@ -130,11 +126,11 @@ fn targets<'d>(
         source_is_apart(doc, &targets, findings);
         return targets;
     };
-    let mut seen: Vec<Cow<'_, str>> = targets.iter().filter_map(|agent| id(*agent)).collect();
+    let mut seen: HashSet<Cow<'_, str>> = targets.iter().filter_map(|agent| id(*agent)).collect();
     for (index, agent) in list.items().enumerate() {
         targets.push(agent);
         let Some(id) = id(agent) else { continue };
-        if seen.contains(&id) {
+        if !seen.insert(id.clone()) {
             findings.refuse(
                 Code::DuplicateTarget,
                 format!("{pointer}/{index}/id"),
@@ -142,7 +138,6 @@ fn targets<'d>(
                 format!("expected every recipient once, got {id:?} again"),
             );
         }
-        seen.push(id);
     }
     if targets.len() > rules.recipients_max {
         findings.refuse(
@@ -296,7 +291,7 @@ fn topic_list<'d>(
         malformed(pointer.into(), "1 to 16 topics", listed.len().to_string());
     }
     let mut topics: Vec<Cow<'d, str>> = Vec::new();
-    for (index, item) in listed.into_iter().enumerate() {
+    for (index, item) in listed.into_iter().take(TOPICS_MAX).enumerate() {
         // Another JSON type is already refused by the table.
         let Some(topic) = item.as_str() else { continue };
         let here = if is_list {

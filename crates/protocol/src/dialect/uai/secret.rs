@@ -43,9 +43,11 @@ fn is_assignment(rest: &str) -> bool {
 
 fn holds_private_key(text: &str) -> bool {
     text.match_indices("-----begin ").any(|(at, begin)| {
-        text.get(at + begin.len()..)
-            .and_then(|rest| rest.split_once("private key"))
-            .is_some_and(|(kind, _)| kind.chars().all(|c| c.is_ascii_lowercase() || c == ' '))
+        let rest = text.get(at + begin.len()..).unwrap_or_default();
+        let kind = rest
+            .split(|c: char| !c.is_ascii_lowercase() && c != ' ')
+            .next();
+        kind.is_some_and(|kind| kind.contains("private key"))
     })
 }
 
@@ -58,9 +60,16 @@ fn starts<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = &'t str> {
     })
 }
 
+/// How many characters belong, up to more than any rule asks for: a text of many starts would cost
+/// the square of its length otherwise.
 fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
-    text.chars().take_while(|c| belongs(*c)).count()
+    text.chars()
+        .take(RUN_MAX)
+        .take_while(|c| belongs(*c))
+        .count()
 }
+
+const RUN_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {

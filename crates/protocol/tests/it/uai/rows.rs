@@ -2,21 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use interwire_protocol::dialect::uai::{keyless, look_alike};
+use interwire_protocol::dialect::uai::{TABLE_VERSION, keyless, look_alike};
 use interwire_protocol::json::{self, Kind, Limits, Value};
 use interwire_protocol::{Mode, canonical};
 
 use super::read;
 
-/// The shared conformance data, beside the workspace or where `INTERWIRE_SHARED` says.
-fn examples() -> Option<String> {
+/// A file of the shared conformance data, beside the workspace or where `INTERWIRE_SHARED` says.
+#[expect(clippy::print_stdout, reason = "a skipped test must say so")]
+fn shared(name: &str) -> Option<String> {
     let folder = match std::env::var_os("INTERWIRE_SHARED") {
         Some(folder) => PathBuf::from(folder),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
     };
     let text = ["data/uai", "uai"]
         .iter()
-        .find_map(|uai| std::fs::read_to_string(folder.join(uai).join("uai-examples.ndjson")).ok());
+        .find_map(|uai| std::fs::read_to_string(folder.join(uai).join(name)).ok());
     if text.is_none() {
         println!(
             "skipped: no shared conformance data at {}",
@@ -24,6 +25,10 @@ fn examples() -> Option<String> {
         );
     }
     text
+}
+
+fn examples() -> Option<String> {
+    shared("uai-examples.ndjson")
 }
 
 fn keyed(envelope: Value<'_>) -> String {
@@ -154,4 +159,78 @@ fn the_recorded_retry_is_a_duplicate_of_the_recorded_handoff() {
         .collect();
     assert_eq!(headers[0].dedupe_key, headers[1].dedupe_key);
     assert_eq!(headers[0].fingerprint, headers[1].fingerprint);
+}
+
+/// One member of an envelope replaced by an object that holds, under each name of a table, the name.
+#[test]
+fn every_slot_is_where_the_recorded_field_order_has_it() {
+    let Some(text) = shared("uai-field-order.json") else {
+        return;
+    };
+    let order: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let maps = order["compact_field_order_maps"].as_object().unwrap();
+    assert_eq!(order["version"], TABLE_VERSION);
+    let base: serde_json::Value =
+        serde_json::from_str(&super::directive().write().unwrap()).unwrap();
+    let envelope_order = maps["envelope"]["ordered_fields"].as_array().unwrap();
+    for (name, map) in maps.iter().filter(|(name, _)| *name != "envelope") {
+        let fields = map["ordered_fields"].as_array().unwrap();
+        let filled = fields
+            .iter()
+            .map(|f| (f.as_str().unwrap().to_owned(), f.clone()))
+            .collect();
+        let filled = serde_json::Value::Object(filled);
+        let mut envelope = base.clone();
+        let member = match name.as_str() {
+            "agent" => "target",
+            "extension_record" => "extensions",
+            name if name.starts_with("uai.") => "body",
+            name => name,
+        };
+        match member {
+            "extensions" => envelope[member] = vec![filled].into(),
+            "body" => {
+                envelope["profile"] = name.as_str().into();
+                envelope[member] = filled;
+            }
+            _ => envelope[member] = filled,
+        }
+        let envelope = envelope.to_string();
+        let document = json::read(envelope.as_bytes(), Limits::default()).unwrap();
+        let keyless = keyless::to_keyless(document.root()).unwrap();
+        let mut keyless: serde_json::Value = serde_json::from_str(&keyless).unwrap();
+        let at = envelope_order
+            .iter()
+            .position(|field| field == member)
+            .unwrap();
+        let slot = if member == "extensions" {
+            &mut keyless[at][0]
+        } else {
+            &mut keyless[at]
+        };
+        assert_eq!(slot.as_array().unwrap(), fields, "{name}");
+
+        let required = map["required_indexes"].as_array().unwrap();
+        *slot = vec![serde_json::Value::Null; fields.len()].into();
+        let emptied = keyless.to_string();
+        let document = json::read(emptied.as_bytes(), Limits::default()).unwrap();
+        let faults = keyless::to_keyed(document.root()).err().unwrap_or_default();
+        let missing: Vec<_> = faults
+            .iter()
+            .map(|fault| {
+                fault
+                    .pointer
+                    .rsplit('/')
+                    .next()
+                    .unwrap()
+                    .parse::<u64>()
+                    .unwrap()
+            })
+            .collect();
+        let required: Vec<_> = required
+            .iter()
+            .map(|index| index.as_u64().unwrap())
+            .collect();
+        assert_eq!(missing, required, "{name}");
+    }
 }

@@ -464,3 +464,21 @@ fn an_expiry_is_compared_with_the_reader_s_clock() {
         ["message_expired /delivery/expires_at"]
     );
 }
+
+/// A fault in every item of a long list is reported for every item, and in order.
+#[test]
+fn many_faults_are_ordered_without_looking_each_one_up() {
+    let items = vec!["7"; 20_000].join(",");
+    let text = edited(
+        &directive().write().unwrap(),
+        &[("/body/context_refs", &format!("[{items}]"))],
+    );
+    let faults = lenient(&text).faults;
+    assert_eq!(faults.len(), 20_000);
+    assert!(
+        faults
+            .iter()
+            .enumerate()
+            .all(|(at, fault)| { fault.pointer == format!("/body/context_refs/{at}") })
+    );
+}
