@@ -85,7 +85,10 @@ impl Shared {
         let count = self.counts.entry(operation).or_default();
         *count += 1;
         let now = *count;
-        let due = self.faults.iter().position(|(of, at, _)| *of == operation && *at == now);
+        let due = self
+            .faults
+            .iter()
+            .position(|(of, at, _)| *of == operation && *at == now);
         match due {
             Some(place) => Err(self.faults.swap_remove(place).2.error()),
             None => Ok(()),
@@ -100,8 +103,15 @@ impl CrashDisk {
     }
 
     fn holding(folder: Folder, random: Random) -> Self {
-        let shared = Shared { random, counts: BTreeMap::new(), faults: Vec::new() };
-        Self { folder: Arc::new(Mutex::new(folder)), shared: Arc::new(Mutex::new(shared)) }
+        let shared = Shared {
+            random,
+            counts: BTreeMap::new(),
+            faults: Vec::new(),
+        };
+        Self {
+            folder: Arc::new(Mutex::new(folder)),
+            shared: Arc::new(Mutex::new(shared)),
+        }
     }
 
     /// Power fails now: a new folder holding one of the possible states. This one and its open
@@ -123,11 +133,19 @@ impl CrashDisk {
 
     /// How many operations of this kind were begun since the folder was made.
     pub fn count(&self, operation: Operation) -> u64 {
-        self.shared.lock().counts.get(&operation).copied().unwrap_or(0)
+        self.shared
+            .lock()
+            .counts
+            .get(&operation)
+            .copied()
+            .unwrap_or(0)
     }
 
     fn handle(&self, file: Arc<Mutex<file::Content>>) -> Arc<dyn DiskFile> {
-        Arc::new(CrashFile { content: file, shared: Arc::clone(&self.shared) })
+        Arc::new(CrashFile {
+            content: file,
+            shared: Arc::clone(&self.shared),
+        })
     }
 }
 

@@ -6,7 +6,12 @@ async fn read(tail: &mut Tail, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     while ids.len() < count {
         let batch = tail.next(64).await.unwrap();
-        ids.extend(batch.entries.iter().map(|entry| entry.header.id.to_string()));
+        ids.extend(
+            batch
+                .entries
+                .iter()
+                .map(|entry| entry.header.id.to_string()),
+        );
     }
     ids
 }
@@ -30,7 +35,10 @@ async fn a_reader_goes_from_the_file_to_live_without_a_gap() {
     // After a restart the ring is empty, so the first fifty come from the file.
     let broker = in_folder(folder.path());
     let handle = broker.handle();
-    let mut tail = handle.tail(Filter::default(), &From::Earliest).await.unwrap();
+    let mut tail = handle
+        .tail(Filter::default(), &From::Earliest)
+        .await
+        .unwrap();
     let writer = tokio::spawn({
         let handle = handle.clone();
         async move { fill(&handle, 50..300).await }
@@ -48,11 +56,19 @@ async fn a_cursor_gives_exactly_the_rest() {
     let mut cursors = Vec::new();
     for number in 1..=10 {
         let envelope = event(&format!("message-{number:04}"), "agent.b", "{}");
-        cursors.push(publish(&handle, &envelope).await.unwrap().cursor.to_string());
+        cursors.push(
+            publish(&handle, &envelope)
+                .await
+                .unwrap()
+                .cursor
+                .to_string(),
+        );
     }
     let from = From::Cursor(cursors[3].clone());
     let mut tail = handle.tail(Filter::default(), &from).await.unwrap();
-    let expected: Vec<_> = (5..=10).map(|number| format!("message-{number:04}")).collect();
+    let expected: Vec<_> = (5..=10)
+        .map(|number| format!("message-{number:04}"))
+        .collect();
     assert_eq!(read(&mut tail, 6).await, expected);
     // The id of an envelope is a place, too.
     let from = From::Cursor("message-0009".into());
@@ -65,13 +81,24 @@ async fn a_cursor_gives_exactly_the_rest() {
 async fn a_wrong_cursor_has_its_own_fault() {
     let broker = in_memory();
     let handle = broker.handle();
-    publish(&handle, &event("message-1", "agent.b", "{}")).await.unwrap();
+    publish(&handle, &event("message-1", "agent.b", "{}"))
+        .await
+        .unwrap();
     let head = handle.head();
     let cases = [
         ("nonsense".to_owned(), Code::CursorUnknown),
-        (format!("deadbeef-{}-{}", head.epoch, head.sequence), Code::CursorForeign),
-        (format!("{:08x}-{}-1", head.lineage, head.epoch + 1), Code::CursorEpochChanged),
-        (format!("{:08x}-{}-{}", head.lineage, head.epoch, head.sequence + 1), Code::CursorUnknown),
+        (
+            format!("deadbeef-{}-{}", head.epoch, head.sequence),
+            Code::CursorForeign,
+        ),
+        (
+            format!("{:08x}-{}-1", head.lineage, head.epoch + 1),
+            Code::CursorEpochChanged,
+        ),
+        (
+            format!("{:08x}-{}-{}", head.lineage, head.epoch, head.sequence + 1),
+            Code::CursorUnknown,
+        ),
     ];
     for (text, code) in cases {
         let from = From::Cursor(text.clone());
@@ -105,7 +132,10 @@ async fn a_page_ends_at_the_newest_and_can_be_continued() {
     let broker = in_memory();
     let handle = broker.handle();
     fill(&handle, 0..25).await;
-    let first = handle.page(Filter::default(), From::Earliest, 10).await.unwrap();
+    let first = handle
+        .page(Filter::default(), From::Earliest, 10)
+        .await
+        .unwrap();
     assert_eq!((first.entries.len(), first.is_last), (10, false));
     let rest = From::Cursor(first.next.to_string());
     let second = handle.page(Filter::default(), rest, 100).await.unwrap();

@@ -10,7 +10,14 @@ pub fn in_memory() -> Broker {
 
 pub fn in_folder(path: &Path) -> Broker {
     let storage = Storage::Folder(path.to_owned());
-    Broker::open(Settings { storage, ..Settings::default() }, 7).unwrap()
+    Broker::open(
+        Settings {
+            storage,
+            ..Settings::default()
+        },
+        7,
+    )
+    .unwrap()
 }
 
 /// An AEE event: `{id}` from `agent.a` to `to`, in conversation `conv-0001`.
@@ -21,5 +28,7 @@ pub fn event(id: &str, to: &str, payload: &str) -> String {
 }
 
 pub async fn publish(handle: &Handle, envelope: &str) -> Published {
-    handle.accept(Bytes::copy_from_slice(envelope.as_bytes())).await
+    handle
+        .accept(Bytes::copy_from_slice(envelope.as_bytes()))
+        .await
 }

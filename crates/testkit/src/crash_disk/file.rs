@@ -42,7 +42,10 @@ pub(super) struct Content {
 
 impl Content {
     fn write(&mut self, bytes: &[u8], offset: usize) {
-        self.change(Change::Write { bytes: bytes.to_vec(), offset });
+        self.change(Change::Write {
+            bytes: bytes.to_vec(),
+            offset,
+        });
     }
 
     pub(super) fn cut(&mut self, len: usize) {
@@ -71,7 +74,11 @@ impl Content {
     /// This file as it could be found after a crash now.
     pub(super) fn crash(&self, random: &mut Random) -> Self {
         let image = self.image(random);
-        Self { current: image.clone(), durable: image, changes: Vec::new() }
+        Self {
+            current: image.clone(),
+            durable: image,
+            changes: Vec::new(),
+        }
     }
 
     fn image(&self, random: &mut Random) -> Vec<u8> {
@@ -99,7 +106,11 @@ impl Content {
         }
         if let Some(Change::Write { bytes, offset }) = self.changes.get(whole) {
             let part = bytes.get(..torn_at).unwrap_or(bytes).to_vec();
-            Change::Write { bytes: part, offset: *offset }.apply(&mut image);
+            Change::Write {
+                bytes: part,
+                offset: *offset,
+            }
+            .apply(&mut image);
         }
         image
     }
@@ -115,8 +126,9 @@ impl Content {
             lengths.push(state.len());
         }
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let chosen: Vec<usize> =
-            (0..longest.div_ceil(SECTOR_BYTES)).map(|_| random.index(moments)).collect();
+        let chosen: Vec<usize> = (0..longest.div_ceil(SECTOR_BYTES))
+            .map(|_| random.index(moments))
+            .collect();
         let mut image = vec![0; longest];
         let mut state = self.durable.clone();
         for moment in 0..moments {
@@ -133,7 +145,12 @@ impl Content {
                 change.apply(&mut state);
             }
         }
-        image.truncate(lengths.get(random.index(moments)).copied().unwrap_or(longest));
+        image.truncate(
+            lengths
+                .get(random.index(moments))
+                .copied()
+                .unwrap_or(longest),
+        );
         image
     }
 }
@@ -170,13 +187,17 @@ impl DiskFile for CrashFile {
             Err(_) => shared.random.index(bytes.len() + 1),
         };
         drop(shared);
-        self.content.lock().write(bytes.get(..written).unwrap_or(bytes), offset);
+        self.content
+            .lock()
+            .write(bytes.get(..written).unwrap_or(bytes), offset);
         begun
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.shared.lock().begin(Operation::Truncate)?;
-        self.content.lock().cut(usize::try_from(len).unwrap_or(usize::MAX));
+        self.content
+            .lock()
+            .cut(usize::try_from(len).unwrap_or(usize::MAX));
         Ok(())
     }
 

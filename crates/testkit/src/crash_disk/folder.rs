@@ -31,7 +31,10 @@ impl Folder {
     }
 
     pub(super) fn get(&self, name: &str) -> io::Result<Inode> {
-        self.current.get(name).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.current
+            .get(name)
+            .cloned()
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// As `open(2)` with `O_CREAT | O_TRUNC`: an old file is emptied and stays the same file.
@@ -73,7 +76,11 @@ impl Folder {
             _ => random.index(self.changes.len() + 1),
         };
         for (place, change) in self.changes.iter().enumerate() {
-            if if any_part { random.one_in(2) } else { place < kept } {
+            if if any_part {
+                random.one_in(2)
+            } else {
+                place < kept
+            } {
                 change.apply(&mut names);
             }
         }
@@ -90,7 +97,11 @@ impl Folder {
             };
             *file = image;
         }
-        Self { current: names.clone(), durable: names, changes: Vec::new() }
+        Self {
+            current: names.clone(),
+            durable: names,
+            changes: Vec::new(),
+        }
     }
 
     fn change(&mut self, change: Change) {
