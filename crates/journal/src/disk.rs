@@ -247,7 +247,9 @@ impl DiskFile for MemoryFile {
     fn write_at(&self, written: &[u8], offset: u64) -> io::Result<()> {
         let mut bytes = self.0.write();
         let start = usize::try_from(offset).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let end = start.checked_add(written.len()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let end = start
+            .checked_add(written.len())
+            .ok_or(io::ErrorKind::OutOfMemory)?;
         if bytes.len() < end && !written.is_empty() {
             bytes.resize(end, 0);
         }

@@ -122,7 +122,9 @@ impl Reader {
                     break;
                 };
                 if sequence >= from {
-                    records = self.read_range(&segment, at, bytes as u64, from, last, 1)?;
+                    // A damaged head may ask for more than there is.
+                    let length = (bytes as u64).min(end.saturating_sub(at));
+                    records = self.read_range(&segment, at, length, from, last, 1)?;
                     break;
                 }
                 at += bytes as u64;
@@ -165,7 +167,7 @@ impl Reader {
                 Some((sequence, _)) if sequence <= last => {}
                 Some(_) | None => break,
             }
-            match frame::scan(rest) {
+            match frame::scan(rest, segment.key) {
                 Scan::Whole(found) => {
                     let expected = records
                         .last()
