@@ -18,6 +18,8 @@ pub(crate) struct Manifest {
     pub created_ms: i64,
     /// The newest sequence, when the last life was closed with everything synced.
     pub clean_last: Option<u64>,
+    /// The first kept sequence: where the first segment begins.
+    pub first: u64,
     /// The durability of the life that wrote it.
     pub durability: Durability,
 }
@@ -57,6 +59,7 @@ impl Manifest {
             } else {
                 Some(u64::from_le_bytes(array(&bytes, 32).ok_or_else(damaged)?))
             },
+            first: u64::from_le_bytes(array(&bytes, 40).ok_or_else(damaged)?),
             durability: match flags >> 8 {
                 0 => Durability::Fsync,
                 1 => Durability::Os,
@@ -81,6 +84,7 @@ impl Manifest {
         bytes.extend_from_slice(&self.lineage.to_le_bytes());
         bytes.extend_from_slice(&self.created_ms.to_le_bytes());
         bytes.extend_from_slice(&self.clean_last.unwrap_or(0).to_le_bytes());
+        bytes.extend_from_slice(&self.first.to_le_bytes());
         bytes.resize(BYTES - 4, 0);
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());

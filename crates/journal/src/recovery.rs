@@ -48,7 +48,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         .filter(|_| manifest.durability != Durability::Memory);
 
     let mut segments = Vec::with_capacity(names.len() + 1);
-    let mut next = names.first().map_or(1, |(first, _)| *first);
+    let mut next = manifest.first;
     let mut tail = None;
     for (at, (first, name)) in names.iter().enumerate() {
         if *first != next {
@@ -174,6 +174,7 @@ fn identify(
         epoch: 1,
         created_ms: options.now_ms,
         clean_last: None,
+        first: 1,
         durability: options.durability,
     };
     match Manifest::read(disk)? {
@@ -375,6 +376,7 @@ pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(
         epoch,
         created_ms: options.now_ms,
         clean_last: Some(first - 1),
+        first,
         durability: options.durability,
     };
     fresh.write(to.as_ref())?;

@@ -201,7 +201,7 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64, key: u32) -> Result<Scanned,
     };
     // Those newer than `durable_before`: without a sync between them they can be all there are.
     let mut starts: VecDeque<(u64, u64)> = VecDeque::new();
-    let mut buffer = vec![0; SCAN_BYTES];
+    let mut buffer = vec![0; SCAN_BYTES.min(usize::try_from(length).unwrap_or(SCAN_BYTES))];
     let mut have = 0;
     let mut base = HEADER_BYTES;
     loop {
