@@ -44,17 +44,22 @@ pub(super) struct Content {
 
 impl Content {
     fn write(&mut self, bytes: &[u8], offset: usize) {
+        let before = self.current.len();
         let change = Change::Write {
             bytes: bytes.to_vec(),
             offset,
         };
         change.apply(&mut self.current);
-        let change = if self.is_doubtful && !bytes.is_empty() {
-            self.whole_sectors(offset, offset + bytes.len())
-        } else {
-            change
-        };
-        self.changes.push(change);
+        if !self.is_doubtful || bytes.is_empty() {
+            self.changes.push(change);
+            return;
+        }
+        if before < self.current.len() {
+            // A new length is written as it is now, whatever became of an earlier one.
+            self.changes.push(Change::Cut(before));
+        }
+        self.changes
+            .push(self.whole_sectors(offset, offset + bytes.len()));
     }
 
     /// The system writes whole sectors, so a write brings along what it shows around it.

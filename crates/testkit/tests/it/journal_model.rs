@@ -9,9 +9,9 @@ fn honest(disk: CrashDisk) -> Arc<dyn Disk> {
     Arc::new(disk)
 }
 
-fn keeps_its_promise(durability: Durability) {
+fn keeps_its_promise(world: impl Fn(u64) -> World) {
     for seed in seeds() {
-        if let Err(why) = World::new(seed, durability, honest).run() {
+        if let Err(why) = world(seed).run() {
             panic!("seed {seed}: {why}");
         }
     }
@@ -19,10 +19,15 @@ fn keeps_its_promise(durability: Durability) {
 
 #[test]
 fn a_synced_journal_loses_nothing_it_acknowledged() {
-    keeps_its_promise(Durability::Fsync);
+    keeps_its_promise(|seed| World::new(seed, Durability::Fsync, honest));
 }
 
 #[test]
 fn an_unsynced_journal_loses_only_a_tail_and_says_so_by_its_epoch() {
-    keeps_its_promise(Durability::Os);
+    keeps_its_promise(|seed| World::new(seed, Durability::Os, honest));
+}
+
+#[test]
+fn a_journal_that_begins_to_sync_makes_durable_what_it_found() {
+    keeps_its_promise(|seed| World::new(seed, Durability::Os, honest).changing());
 }

@@ -27,12 +27,12 @@ pub fn options(segment_bytes: u64, durability: Durability) -> Options {
     }
 }
 
-/// How many seeds to run: `INTERWIRE_SEEDS`, or a number that takes seconds.
+/// The seeds to run: `INTERWIRE_SEEDS` as a count or as a range like `17..18`; otherwise so many
+/// that it takes seconds.
 pub fn seeds() -> std::ops::Range<u64> {
-    let count = std::env::var("INTERWIRE_SEEDS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    0..count.unwrap_or(300)
+    let asked = std::env::var("INTERWIRE_SEEDS").unwrap_or_default();
+    let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
+    from.parse().unwrap_or(0)..to.parse().unwrap_or(300)
 }
 
 /// Everything a reader sees, in steps of random size.
@@ -75,6 +75,9 @@ pub struct World {
     disk: CrashDisk,
     wrap: fn(CrashDisk) -> Arc<dyn Disk>,
     options: Options,
+    /// Each life has a durability of its own.
+    is_changing: bool,
+    lived_with: Durability,
     /// Committed.
     acknowledged: Vec<Kept>,
     /// Of the acknowledged, those that survive a loss of power.
@@ -96,6 +99,8 @@ impl World {
             random,
             wrap,
             options: options(segment_bytes, durability),
+            is_changing: false,
+            lived_with: durability,
             acknowledged: Vec::new(),
             synced: 0,
             in_doubt: Vec::new(),
@@ -103,6 +108,12 @@ impl World {
             lost_power: false,
             was_closed: false,
         }
+    }
+
+    /// Lets each life have a durability of its own.
+    pub fn changing(mut self) -> Self {
+        self.is_changing = true;
+        self
     }
 
     pub fn run(&mut self) -> Check {
@@ -115,6 +126,13 @@ impl World {
 
     /// Opens, now and then after attempts that met a failing disk or a loss of power.
     fn open(&mut self) -> Check<Journal> {
+        if self.is_changing {
+            self.options.durability = if self.random.one_in(2) {
+                Durability::Fsync
+            } else {
+                Durability::Os
+            };
+        }
         while self.random.one_in(3) {
             self.break_something(6);
             // An attempt may end just after it noted that the journal is open.
@@ -162,13 +180,15 @@ impl World {
                 epoch > before || !has_lost,
                 "records were lost and the epoch stayed"
             );
-            let is_calm = self.options.durability == Durability::Fsync || self.was_closed;
+            let lives = [self.lived_with, self.options.durability];
+            let is_calm = lives == [Durability::Fsync; 2] || self.was_closed;
             ensure!(
                 epoch == before || !is_calm,
                 "the epoch moved without a reason"
             );
         }
         self.epoch = Some(epoch);
+        self.lived_with = self.options.durability;
         self.synced = found.len();
         self.acknowledged = found;
         self.in_doubt.clear();
