@@ -11,5 +11,6 @@ mod aee_laws;
 mod aee_vectors;
 mod aee_warnings;
 mod aep;
+mod fault_pages;
 mod shared;
 mod uai;
