@@ -144,9 +144,10 @@ impl Shared {
         );
         let (code, what) = match fault {
             CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
-            CursorFault::Foreign => {
-                (Code::CursorForeign, "expected a cursor of this exchange, not of another")
-            }
+            CursorFault::Foreign => (
+                Code::CursorForeign,
+                "expected a cursor of this exchange, not of another",
+            ),
             CursorFault::EpochChanged => (
                 Code::CursorEpochChanged,
                 "expected a cursor of this life of the journal",
