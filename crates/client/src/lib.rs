@@ -49,7 +49,7 @@ pub use lines::Lines;
 pub use lookup::{Message, Page, Verdict};
 pub use publish::{BatchLine, Outcome};
 pub use receipt::{Receipt, Recipient, Warning};
-pub use socket::{Socket, SocketDelivery, SocketEvent, SocketReader};
+pub use socket::{Socket, SocketDelivery, SocketEvent, SocketReader, Submitted};
 pub use sse::{Frame, Parser};
 pub use subscribe::{Event, Subscription};
 pub use subscriptions::DurableSubscription;

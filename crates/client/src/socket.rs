@@ -10,7 +10,7 @@ mod frame;
 use crate::inbox::{Place, Settled, read_settled};
 use crate::{Error, Filter, From, Receipt};
 use bytes::Bytes;
-use exchange::{Answer, Wire};
+use exchange::{Answer, Asked, Wire};
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -54,6 +54,12 @@ pub struct SocketDelivery {
     pub lease_until: String,
     /// The envelope's id; empty when the exchange did not say it.
     pub id: String,
+}
+
+/// A publish that is under way.
+#[derive(Debug)]
+pub struct Submitted {
+    asked: Asked,
 }
 
 /// One subscription on a socket. Unsubscribes when dropped.
@@ -207,6 +213,22 @@ impl Socket {
         match self.wire.call("ping", "").await? {
             Answer::Pong => Ok(()),
             other => Err(other.unexpected("a pong")),
+        }
+    }
+}
+
+impl Submitted {
+    /// The receipt, after the exchange made the envelope durable.
+    ///
+    /// # Errors
+    /// As [`Socket::publish`].
+    pub async fn receipt(self) -> Result<Receipt, Error> {
+        match self.asked.answer().await? {
+            Answer::Receipt(text) => Receipt::read(&text).ok_or(Error::Answer {
+                expected: "a receipt",
+                got: text,
+            }),
+            other => Err(other.unexpected("a receipt")),
         }
     }
 }

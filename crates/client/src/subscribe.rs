@@ -211,7 +211,7 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
         .strip_suffix(b"==")
         .or(text.strip_suffix(b"="))
         .unwrap_or(text);
-    if text.len() % 4 != 0 || digits.len() % 4 == 1 {
+    if !text.len().is_multiple_of(4) || digits.len() % 4 == 1 {
         return None;
     }
     let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);

@@ -38,6 +38,19 @@ impl Answer {
     }
 }
 
+/// A question that is under way.
+#[derive(Debug)]
+pub(super) struct Asked {
+    wire: Arc<Wire>,
+    answer: oneshot::Receiver<Result<Answer, Error>>,
+}
+
+impl Asked {
+    pub(super) async fn answer(self) -> Result<Answer, Error> {
+        self.answer.await.unwrap_or_else(|_| Err(self.wire.ended()))
+    }
+}
+
 type Caller = oneshot::Sender<Result<Answer, Error>>;
 
 /// Who waits for what, by reference.
@@ -83,9 +96,18 @@ impl Wire {
     }
 
     /// One question, one answer. `members` follow `op` and `ref`, each with a comma before it.
-    pub(super) async fn call(&self, op: &str, members: &str) -> Result<Answer, Error> {
+    pub(super) async fn call(self: &Arc<Self>, op: &str, members: &str) -> Result<Answer, Error> {
+        self.begin(op, members).await?.answer().await
+    }
+
+    /// Queues one question; the answer is awaited apart, so that many can be under way in order.
+    pub(super) async fn begin(self: &Arc<Self>, op: &str, members: &str) -> Result<Asked, Error> {
         let reference = self.references.fetch_add(1, Ordering::Relaxed);
-        self.ask(reference, op, members, None).await
+        let answer = self.ask(reference, op, members, None).await?;
+        Ok(Asked {
+            wire: Arc::clone(self),
+            answer,
+        })
     }
 
     /// A question whose answer is followed by events under the same reference.
@@ -123,7 +145,7 @@ impl Wire {
         op: &str,
         members: &str,
         events: Option<Events>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<oneshot::Receiver<Result<Answer, Error>>, Error> {
         let (caller, answer) = oneshot::channel();
         {
             let mut waiting = self.lock();
@@ -140,10 +162,7 @@ impl Wire {
             self.lock().callers.remove(&reference);
             return Err(self.ended());
         }
-        match answer.await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.ended()),
-        }
+        Ok(answer)
     }
 
     fn ended(&self) -> Error {
@@ -243,7 +262,7 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
             let delivery = SocketDelivery {
                 cursor: frame.cursor.unwrap_or_default().into_owned(),
                 envelope: Bytes::copy_from_slice(frame.envelope?.get().as_bytes()),
-                delivery: frame.delivery.map(|text| text.into_owned()),
+                delivery: frame.delivery.map(std::borrow::Cow::into_owned),
                 attempt: frame.attempt,
                 lease_until: frame.lease_until.unwrap_or_default().into_owned(),
                 id: frame.id.unwrap_or_default().into_owned(),
