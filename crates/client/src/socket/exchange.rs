@@ -117,16 +117,17 @@ impl Wire {
         events: Events,
     ) -> Result<(u64, Answer), Error> {
         let reference = self.references.fetch_add(1, Ordering::Relaxed);
-        match self
+        let answered = match self
             .ask(reference, "subscribe", members, Some(events))
             .await
         {
-            Ok(answer) => Ok((reference, answer)),
-            Err(error) => {
-                self.lock().readers.remove(&reference);
-                Err(error)
-            }
+            Ok(answer) => answer.await.unwrap_or_else(|_| Err(self.ended())),
+            Err(error) => Err(error),
+        };
+        if answered.is_err() {
+            self.lock().readers.remove(&reference);
         }
+        Ok((reference, answered?))
     }
 
     /// Tells the exchange, if there is room; the reader is forgotten at once either way.
