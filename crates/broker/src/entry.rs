@@ -49,9 +49,13 @@ impl Entry {
             return None;
         }
         match exchange::Record::decode(record.kind, &record.body) {
-            Ok(exchange::Record::Published { at, header, recipients, envelope, .. }) => {
-                Some(Self::new(record.sequence, at, header, envelope, recipients))
-            }
+            Ok(exchange::Record::Published {
+                at,
+                header,
+                recipients,
+                envelope,
+                ..
+            }) => Some(Self::new(record.sequence, at, header, envelope, recipients)),
             Ok(_) | Err(_) => None,
         }
     }
@@ -64,8 +68,14 @@ impl Entry {
     /// The socket frame of this entry for readers that chose the reference `reference`. Readers with
     /// the reference of the first one share its bytes; others build their own.
     pub fn socket_frame(&self, reference: &str, build: impl Fn(&Self) -> Bytes) -> Bytes {
-        let (first, frame) = self.socket_frame.get_or_init(|| (reference.into(), build(self)));
-        if **first == *reference { frame.clone() } else { build(self) }
+        let (first, frame) = self
+            .socket_frame
+            .get_or_init(|| (reference.into(), build(self)));
+        if **first == *reference {
+            frame.clone()
+        } else {
+            build(self)
+        }
     }
 
     /// What this entry costs in memory, about.

@@ -144,12 +144,19 @@ impl Shared {
         let (code, what) = match fault {
             CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
             CursorFault::Foreign => (Code::CursorForeign, "expected a cursor of this exchange"),
-            CursorFault::EpochChanged => {
-                (Code::CursorEpochChanged, "expected a cursor of this life of the journal")
-            }
+            CursorFault::EpochChanged => (
+                Code::CursorEpochChanged,
+                "expected a cursor of this life of the journal",
+            ),
             CursorFault::Expired => (Code::CursorExpired, "expected a cursor that is still kept"),
         };
-        Fault::new(code, "", "ARCHITECTURE 5.10", format!("{what}, got {text:?}; {range}")).into()
+        Fault::new(
+            code,
+            "",
+            "ARCHITECTURE 5.10",
+            format!("{what}, got {text:?}; {range}"),
+        )
+        .into()
     }
 
     /// Everything published under an id, by any sender.
@@ -175,8 +182,10 @@ impl Shared {
         let mut entries = Vec::new();
         let mut position = applied;
         while position < last {
-            let records =
-                self.reader.read(position + 1, 4_096, 1 << 20).map_err(|_| unreadable())?;
+            let records = self
+                .reader
+                .read(position + 1, 4_096, 1 << 20)
+                .map_err(|_| unreadable())?;
             let Some(end) = records.last() else { break };
             position = end.sequence;
             entries.extend(records.iter().filter_map(Entry::from_record).map(Arc::new));
@@ -220,12 +229,18 @@ pub(crate) fn only_one(
 }
 
 fn ambiguous(id: &str, several: &[Arc<Entry>]) -> Rejection {
-    let senders: Vec<_> = several.iter().map(|entry| entry.header.sender.as_str()).collect();
+    let senders: Vec<_> = several
+        .iter()
+        .map(|entry| entry.header.sender.as_str())
+        .collect();
     Fault::new(
         Code::AmbiguousId,
         "",
         "surface: messages",
-        format!("expected ?sender= with the id {id:?}, which was used by {}", senders.join(", ")),
+        format!(
+            "expected ?sender= with the id {id:?}, which was used by {}",
+            senders.join(", ")
+        ),
     )
     .into()
 }

@@ -57,7 +57,10 @@ impl Broker {
     pub fn open(settings: Settings, lineage: u64) -> Result<Self, OpenError> {
         let (disk, index_path): (Arc<dyn Disk>, _) = match &settings.storage {
             Storage::Folder(path) => {
-                let folder = |error| OpenError::Folder { path: path.display().to_string(), error };
+                let folder = |error| OpenError::Folder {
+                    path: path.display().to_string(),
+                    error,
+                };
                 std::fs::create_dir_all(path).map_err(folder)?;
                 let disk = RealDisk::open(path).map_err(folder)?;
                 (Arc::new(disk), Some(path.join("index.sqlite")))
@@ -131,7 +134,11 @@ impl Broker {
             .name("interwire-index".into())
             .spawn(move || indexer::run(&follower, writer, &commits))
             .map_err(OpenError::Thread)?;
-        Ok(Self { handle: Handle { shared }, turn, index })
+        Ok(Self {
+            handle: Handle { shared },
+            turn,
+            index,
+        })
     }
 
     /// The handle that doors clone.
@@ -157,11 +164,16 @@ fn rebuild(reader: &Reader, mut exchange: Exchange) -> Result<Exchange, OpenErro
     let mut position = first.saturating_sub(1);
     while position < last {
         let records = reader.read(position + 1, 8_192, 4 << 20)?;
-        let Some(end) = records.last().map(|record| record.sequence) else { break };
+        let Some(end) = records.last().map(|record| record.sequence) else {
+            break;
+        };
         for record in records {
             let sequence = record.sequence;
-            let record = Record::decode(record.kind, &record.body)
-                .map_err(|error| OpenError::Record { sequence, what: error.0 })?;
+            let record =
+                Record::decode(record.kind, &record.body).map_err(|error| OpenError::Record {
+                    sequence,
+                    what: error.0,
+                })?;
             exchange.apply(sequence, record);
         }
         position = end;

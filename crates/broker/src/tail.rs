@@ -38,7 +38,13 @@ pub struct Tail {
 impl Tail {
     pub(crate) fn new(shared: Arc<Shared>, channel: Arc<Channel>, position: u64) -> Self {
         let turn = channel.watch();
-        Self { shared, channel, turn, position, was_caught_up: false }
+        Self {
+            shared,
+            channel,
+            turn,
+            position,
+            was_caught_up: false,
+        }
     }
 
     /// The filter.
@@ -66,13 +72,19 @@ impl Tail {
                 Next::ReadFile { until } => {
                     let entries = self.read_file(until, max).await?;
                     if !entries.is_empty() {
-                        return Ok(Batch { entries, caught_up: false });
+                        return Ok(Batch {
+                            entries,
+                            caught_up: false,
+                        });
                     }
                 }
                 Next::Matches(sequences) if sequences.is_empty() => {
                     if !self.was_caught_up {
                         self.was_caught_up = true;
-                        return Ok(Batch { entries: Vec::new(), caught_up: true });
+                        return Ok(Batch {
+                            entries: Vec::new(),
+                            caught_up: true,
+                        });
                     }
                     if self.turn.changed().await.is_err() {
                         return Err(crate::serve::draining());
@@ -82,7 +94,10 @@ impl Tail {
                     let entries = self.fetch(&sequences).await?;
                     if let Some(last) = entries.last() {
                         self.position = last.sequence;
-                        return Ok(Batch { entries, caught_up: false });
+                        return Ok(Batch {
+                            entries,
+                            caught_up: false,
+                        });
                     }
                 }
             }
@@ -109,7 +124,15 @@ impl Tail {
         let filter = self.channel.filter.clone();
         let from = self.position + 1;
         let scan = tokio::task::spawn_blocking(move || {
-            find::scan(&shared.reader, &filter, from, until, max, FILE_RECORDS_MAX, FILE_BYTES_MAX)
+            find::scan(
+                &shared.reader,
+                &filter,
+                from,
+                until,
+                max,
+                FILE_RECORDS_MAX,
+                FILE_BYTES_MAX,
+            )
         });
         let scanned = scan.await.map_err(|_| unreadable())?.map_err(|error| {
             tracing::error!(%error, "the journal cannot be read");
@@ -135,5 +158,11 @@ impl Drop for Tail {
 }
 
 pub(crate) fn unreadable() -> Rejection {
-    Fault::new(Code::StorageFailed, "", "ARCHITECTURE 4", "expected the journal to be readable").into()
+    Fault::new(
+        Code::StorageFailed,
+        "",
+        "ARCHITECTURE 4",
+        "expected the journal to be readable",
+    )
+    .into()
 }

@@ -4,7 +4,15 @@ use std::fmt;
 
 /// The kinds of party that every dialect can spell. Any other prefix is kept as written.
 pub const KINDS: [&str; 10] = [
-    "human", "agent", "service", "bus", "tool", "memory", "context", "environment", "runtime",
+    "human",
+    "agent",
+    "service",
+    "bus",
+    "tool",
+    "memory",
+    "context",
+    "environment",
+    "runtime",
     "group",
 ];
 
