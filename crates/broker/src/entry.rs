@@ -1,6 +1,7 @@
 //! One durable message as readers see it.
 
 use bytes::Bytes;
+use exchange::RecipientState;
 use protocol::{Header, Party, Timestamp};
 use std::sync::{Arc, OnceLock};
 
@@ -15,8 +16,8 @@ pub struct Entry {
     pub header: Arc<Header>,
     /// The bytes as they arrived.
     pub envelope: Bytes,
-    /// Parties that got a copy, as the receipt listed them.
-    pub recipients: Vec<Party>,
+    /// One line per recipient, as the first receipt listed them.
+    pub recipients: Vec<(Party, RecipientState)>,
     /// Frames that doors built once for all readers; each door fills its own.
     event_frame: OnceLock<Bytes>,
     socket_frame: OnceLock<(Box<str>, Bytes)>,
@@ -28,7 +29,7 @@ impl Entry {
         at: Timestamp,
         header: Arc<Header>,
         envelope: Bytes,
-        recipients: Vec<Party>,
+        recipients: Vec<(Party, RecipientState)>,
     ) -> Self {
         Self {
             sequence,

@@ -56,20 +56,22 @@ pub(crate) struct Scanned {
     pub position: u64,
 }
 
-/// Reads records `from..=until`, keeps up to `max` messages that pass `filter`.
+/// Bytes of the journal per file read.
+const READ_BYTES: usize = 1 << 20;
+
+/// Reads records `from..=until` and keeps up to `max` messages that pass `filter`. Stops at the first
+/// file read that gave something, so that a reader far behind is served as it goes.
 pub(crate) fn scan(
     reader: &Reader,
     filter: &Filter,
     from: u64,
     until: u64,
     max: usize,
-    records_max: usize,
-    bytes_max: usize,
 ) -> Result<Scanned, journal::Error> {
     let mut entries = Vec::new();
     let mut position = from - 1;
     while entries.is_empty() && position < until {
-        let records = reader.read(position + 1, records_max, bytes_max)?;
+        let records = reader.read(position + 1, usize::MAX, READ_BYTES)?;
         if records.is_empty() {
             break;
         }
@@ -129,8 +131,8 @@ impl Shared {
 
     fn message_at_or_after(&self, from: u64, below: u64) -> Result<Option<Arc<Entry>>, Rejection> {
         let everything = Filter::default();
-        let scanned = scan(&self.reader, &everything, from, below - 1, 1, 64, 1 << 16)
-            .map_err(|_| unreadable())?;
+        let scanned =
+            scan(&self.reader, &everything, from, below - 1, 1).map_err(|_| unreadable())?;
         Ok(scanned.entries.into_iter().next())
     }
 

@@ -7,7 +7,7 @@ use crate::ring::Ring;
 use crate::turn::{Condition, storage_failed};
 use crate::{Clock, Entry, Meter, Receipt, Settings, Tail};
 use bytes::Bytes;
-use exchange::{Counts, DeliveryId, Lease, PlaceName, RecipientState, Settle, SubscriptionView};
+use exchange::{Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
 use journal::{Index, Reader};
 use parking_lot::Mutex;
 use protocol::{Code, Fault, Filter, Header, Party, Rejection, Rules, Timestamp};
@@ -199,8 +199,7 @@ impl Handle {
     pub fn complete(&self, mut receipt: Receipt) -> Published {
         if receipt.duplicate && receipt.recipients.is_empty() {
             if let Some(entry) = self.shared.entry(receipt.cursor.sequence)? {
-                let stored = |party: &Party| (party.clone(), RecipientState::Stored);
-                receipt.recipients = entry.recipients.iter().map(stored).collect();
+                receipt.recipients.clone_from(&entry.recipients);
             }
         }
         Ok(receipt)
@@ -372,20 +371,21 @@ impl Handle {
         tokio::task::spawn_blocking(move || {
             let start = shared.position(&from)?;
             let (_, last) = shared.reader.range();
-            let scanned = find::scan(
-                &shared.reader,
-                &filter,
-                start + 1,
-                last,
-                limit,
-                usize::MAX,
-                1 << 20,
-            )
-            .map_err(|_| crate::tail::unreadable())?;
+            let (mut entries, mut position) = (Vec::new(), start);
+            while entries.len() < limit && position < last {
+                let rest = limit - entries.len();
+                let scanned = find::scan(&shared.reader, &filter, position + 1, last, rest)
+                    .map_err(|_| crate::tail::unreadable())?;
+                if scanned.position == position {
+                    break;
+                }
+                position = scanned.position;
+                entries.extend(scanned.entries);
+            }
             Ok(Page {
-                next: shared.reader.cursor(scanned.position.max(start)),
-                is_last: scanned.position >= last,
-                entries: scanned.entries,
+                next: shared.reader.cursor(position),
+                is_last: position >= last,
+                entries,
             })
         })
         .await

@@ -5,12 +5,14 @@ use crate::ring::Ring;
 use crate::turn::{Batch, Condition, Turn};
 use crate::{Clock, Handle, Meter, Settings, Storage, indexer};
 use exchange::{Exchange, Record};
-use journal::{Disk, Index, Journal, MemoryDisk, Options, Reader, RealDisk};
+use journal::{Disk, Durability, Index, Journal, MemoryDisk, Options, Reader, RealDisk, Syncer};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 
 /// Why the exchange cannot start.
@@ -46,6 +48,8 @@ pub struct Broker {
     handle: Handle,
     turn: JoinHandle<()>,
     index: JoinHandle<()>,
+    /// Ends the thread that syncs beside the appends, when there is one.
+    syncing: Option<std::sync::mpsc::Sender<()>>,
 }
 
 impl Broker {
@@ -109,6 +113,10 @@ impl Broker {
             index: Mutex::new(index),
             settings: settings.clone(),
         });
+        let syncing = match settings.durability {
+            Durability::Os => Some(sync_beside(journal.syncer())?),
+            Durability::Fsync | Durability::Memory => None,
+        };
         let turn = Turn {
             settings,
             clock,
@@ -138,6 +146,7 @@ impl Broker {
             handle: Handle { shared },
             turn,
             index,
+            syncing,
         })
     }
 
@@ -150,12 +159,29 @@ impl Broker {
     /// Commits what is queued, stops the loop and waits for it.
     pub async fn close(self) {
         self.handle.close().await;
+        drop(self.syncing);
         let (turn, index) = (self.turn, self.index);
         let joined = tokio::task::spawn_blocking(move || (turn.join(), index.join())).await;
         if !matches!(joined, Ok((Ok(()), Ok(())))) {
             tracing::error!("a thread of the exchange ended badly");
         }
     }
+}
+
+/// With durability `os`: syncs about every second on a thread of its own, never in front of an append.
+fn sync_beside(syncer: Syncer) -> Result<std::sync::mpsc::Sender<()>, OpenError> {
+    let (alive, stopped) = std::sync::mpsc::channel::<()>();
+    std::thread::Builder::new()
+        .name("interwire-sync".into())
+        .spawn(move || {
+            while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                if let Err(error) = syncer.sync() {
+                    tracing::error!(%error, "the journal cannot be synced");
+                }
+            }
+        })
+        .map_err(OpenError::Thread)?;
+    Ok(alive)
 }
 
 /// Folds the whole journal.
@@ -169,6 +195,9 @@ fn rebuild(reader: &Reader, mut exchange: Exchange) -> Result<Exchange, OpenErro
         };
         for record in records {
             let sequence = record.sequence;
+            if record.kind == journal::LOST {
+                continue;
+            }
             let record =
                 Record::decode(record.kind, &record.body).map_err(|error| OpenError::Record {
                     sequence,

@@ -84,16 +84,12 @@ impl Turn {
             Ok(publication) => {
                 if let Some(record) = &publication.record {
                     self.append(record);
-                    let parties = publication
-                        .recipients
-                        .iter()
-                        .map(|(party, _)| party.clone());
                     self.batch.entries.push(Some(Arc::new(Entry::new(
                         sequence,
                         now,
                         Arc::clone(&header),
                         envelope,
-                        parties.collect(),
+                        publication.recipients.clone(),
                     ))));
                     let matched = publication.channels.iter().map(|id| (*id, sequence));
                     self.batch.matches.extend(matched);
@@ -220,7 +216,7 @@ impl Turn {
         if self.parked.is_empty() {
             return;
         }
-        let Some(name) = self.exchange.place_name(place) else {
+        let Some(name) = self.exchange.place_name(place).cloned() else {
             return;
         };
         while let Some(waiting) = self.parked.next(&name) {

@@ -8,11 +8,6 @@ use protocol::{Code, Fault, Filter, Rejection};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Journal records looked at per file read.
-const FILE_RECORDS_MAX: usize = 4_096;
-/// Bytes per file read.
-const FILE_BYTES_MAX: usize = 1 << 20;
-
 /// What one step of a reader gives.
 #[derive(Debug)]
 pub struct Batch {
@@ -124,15 +119,7 @@ impl Tail {
         let filter = self.channel.filter.clone();
         let from = self.position + 1;
         let scan = tokio::task::spawn_blocking(move || {
-            find::scan(
-                &shared.reader,
-                &filter,
-                from,
-                until,
-                max,
-                FILE_RECORDS_MAX,
-                FILE_BYTES_MAX,
-            )
+            find::scan(&shared.reader, &filter, from, until, max)
         });
         let scanned = scan.await.map_err(|_| unreadable())?.map_err(|error| {
             tracing::error!(%error, "the journal cannot be read");

@@ -106,7 +106,7 @@ pub fn decode(bytes: &[u8], rules: &Rules) -> Reading {
     };
     match json::read(bytes, limits) {
         Ok(document) => decode_value(document.root(), rules),
-        Err(fault) => Reading::refused(fault),
+        Err(fault) => unreadable(bytes, fault),
     }
 }
 
@@ -150,13 +150,21 @@ pub fn of(name: DialectName) -> &'static dyn Dialect {
     }
 }
 
-/// Names the look-alikes (AEP 0, PEERS 7; UAI 8, G3, G4) and says what would be right.
+/// Says what a JSON value is that no dialect recognises: other formats share the names AEP and UAI-1.
 fn stranger(doc: Value<'_>) -> Fault {
-    let _ = doc;
-    Fault::new(
-        Code::NotAnEnvelope,
-        "",
-        "ARCHITECTURE 1",
-        "expected an object with `v` (AEE), `spec_version` (AEP) or `uai_version` (UAI-1)",
-    )
+    uai::look_alike(doc)
+        .or_else(|| aep::look_alike(doc))
+        .unwrap_or_else(|| {
+            Fault::new(
+                Code::NotAnEnvelope,
+                "",
+                "ARCHITECTURE 1",
+                "expected an object with `v` (AEE), `spec_version` (AEP) or `uai_version` (UAI-1)",
+            )
+        })
+}
+
+/// Bytes that are not JSON may still be a file that people take for an envelope.
+fn unreadable(bytes: &[u8], fault: Fault) -> Reading {
+    Reading::refused(uai::look_alike_bytes(bytes).unwrap_or(fault))
 }

@@ -118,6 +118,8 @@ codes! {
         // UAI-1 keyless form (UAI 2).
         KeylessShape = "keyless_shape", "a keyless array has the wrong shape";
         KeylessOverflow = "keyless_overflow", "a keyless array has too many slots";
+        KeylessNullValue = "keyless_null_value", "a null cannot be told from absence in a keyless array";
+        KeylessUnmappedField = "keyless_unmapped_field", "a member has no slot in the keyless form";
         // Requests to the exchange itself.
         BadFrame = "bad_frame", "the frame is not an operation of this subprotocol";
         BadRequest = "bad_request", "a parameter of the request cannot be read";
@@ -260,6 +262,10 @@ codes! {
         UndeclaredFieldKept = "undeclared_field_kept", "a member that the protocol does not declare was kept";
         AckExpectationMismatch = "ack_expectation_mismatch", "ack_required and requires_acknowledgement differ";
         UnsupportedRuntimeClaim = "unsupported_runtime_claim", "the text claims what no packet can grant";
+        UnknownWord = "unknown_word", "a word outside the proposed list was carried";
+        UnknownProfileCarried = "unknown_profile_carried", "the profile id is not registered and its body is carried as is";
+        UnknownModeAsAsync = "unknown_mode_as_async", "the delivery mode is not known and is treated as async";
+        SenderIsRecipient = "sender_is_recipient", "the sender is among its own recipients";
     }
 }
 

@@ -45,6 +45,12 @@ impl Party {
         Self(format!("{kind}:{name}").into_boxed_str())
     }
 
+    /// From the text that [`Self::as_str`] gave, taken as it is.
+    #[must_use]
+    pub fn from_canonical(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The canonical spelling, `kind:name` for a known kind.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -12,3 +12,4 @@ mod aee_vectors;
 mod aee_warnings;
 mod aep;
 mod shared;
+mod uai;

@@ -1,0 +1,13 @@
+//! The running broker over real journals, from outside.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod delivery;
+mod publish;
+mod restart;
+mod tail;
+mod world;

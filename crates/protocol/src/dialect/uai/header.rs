@@ -1,0 +1,88 @@
+//! The neutral header of a valid envelope.
+//!
+//! Runs only when nothing was refused, so a member that is there has its type. Implements the UAI-1
+//! column of the header and UAI 9.3 Q2.
+
+use std::borrow::Cow;
+
+use super::act::act;
+use super::grammar;
+use super::routing::Routing;
+use crate::json::Value;
+use crate::{DialectName, Digest, Header, Intake, Party, Priority};
+
+/// Collects the facts an exchange acts on. `None` when a member that validation guarantees is absent.
+pub(super) fn header(
+    doc: Value<'_>,
+    profile: &str,
+    routing: &Routing<'_>,
+    fingerprint: Digest,
+) -> Option<Header> {
+    let body = doc.get("body")?;
+    let conversation = doc.get("conversation")?;
+    let delivery = doc.get("delivery")?;
+    let id: Box<str> = text(doc, "message_id")?.into();
+    let task = owned(body, "task_id")
+        .or_else(|| owned(body, "task_ref"))
+        .or_else(|| owned(delivery, "task_ref"));
+    Some(Header {
+        dialect: DialectName::Uai,
+        dedupe_key: id.clone(),
+        id,
+        sender: party(doc.get("source")?)?,
+        act: act(profile, body),
+        kind: profile.into(),
+        recipients: recipients(routing),
+        topics: routing
+            .topics
+            .iter()
+            .map(|topic| Box::from(&**topic))
+            .collect(),
+        conversation: owned(conversation, "conversation_id"),
+        correlation: owned(conversation, "correlation_id"),
+        cause: owned(conversation, "parent_message_id"),
+        task,
+        session: None,
+        intent: owned(body, "intent"),
+        priority: text(delivery, "priority")
+            .and_then(|word| Priority::parse(&word))
+            .unwrap_or_default(),
+        deadline: text(delivery, "expires_at").and_then(|text| grammar::utc_time(&text)),
+        intake: Intake::Work,
+        flow: None,
+        fingerprint,
+    })
+}
+
+/// A pubsub message is addressed to its broker, so that a legacy broker sees an ordinary message to
+/// itself; the broker is then no recipient.
+fn recipients(routing: &Routing<'_>) -> Vec<Party> {
+    let mut recipients = Vec::with_capacity(routing.targets.len());
+    for (index, target) in routing.targets.iter().enumerate() {
+        let is_broker = index == 0
+            && routing.mode.as_deref() == Some("pubsub")
+            && text(*target, "type").is_some_and(|kind| kind == "runtime");
+        if !is_broker
+            && let Some(party) = party(*target)
+            && !recipients.contains(&party)
+        {
+            recipients.push(party);
+        }
+    }
+    recipients
+}
+
+fn party(agent: Value<'_>) -> Option<Party> {
+    Some(Party::from_parts(
+        &text(agent, "type")?,
+        &text(agent, "id")?,
+    ))
+}
+
+fn text<'d>(object: Value<'d>, name: &str) -> Option<Cow<'d, str>> {
+    object.get(name)?.as_str()
+}
+
+fn owned(object: Value<'_>, name: &str) -> Option<Box<str>> {
+    text(object, name).map(Box::from)
+}
