@@ -30,6 +30,7 @@ pub mod json;
 mod party;
 mod rules;
 mod timestamp;
+pub mod verdict;
 
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
 pub use digest::{Digest, digest};
