@@ -43,7 +43,10 @@ impl Channel {
             filter,
             matches_max,
             readers: AtomicUsize::new(0),
-            matched: Mutex::new(Matched { floor, sequences: VecDeque::new() }),
+            matched: Mutex::new(Matched {
+                floor,
+                sequences: VecDeque::new(),
+            }),
             turn: watch::Sender::new(0),
         }
     }
@@ -83,9 +86,21 @@ impl Channel {
     pub(crate) fn after(&self, position: u64, max: usize) -> Next {
         let matched = self.matched.lock();
         if position < matched.floor {
-            return Next::ReadFile { until: matched.floor };
+            return Next::ReadFile {
+                until: matched.floor,
+            };
         }
-        let skip = matched.sequences.partition_point(|sequence| *sequence <= position);
-        Next::Matches(matched.sequences.iter().skip(skip).take(max).copied().collect())
+        let skip = matched
+            .sequences
+            .partition_point(|sequence| *sequence <= position);
+        Next::Matches(
+            matched
+                .sequences
+                .iter()
+                .skip(skip)
+                .take(max)
+                .copied()
+                .collect(),
+        )
     }
 }

@@ -18,9 +18,14 @@ impl Clock {
     /// Starts the clock at the machine's wall time.
     #[must_use]
     pub fn start() -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        Self { wall_at_start: Timestamp::from_millis(millis), start: Instant::now() }
+        Self {
+            wall_at_start: Timestamp::from_millis(millis),
+            start: Instant::now(),
+        }
     }
 
     /// The current moment.
@@ -33,7 +38,10 @@ impl Clock {
     /// When the clock will show `moment`; at once for the past.
     #[must_use]
     pub fn instant_of(&self, moment: Timestamp) -> Instant {
-        let millis = moment.as_millis().saturating_sub(self.wall_at_start.as_millis()).max(0);
+        let millis = moment
+            .as_millis()
+            .saturating_sub(self.wall_at_start.as_millis())
+            .max(0);
         self.start + Duration::from_millis(millis.unsigned_abs())
     }
 }

@@ -1,6 +1,7 @@
 //! One durable message as readers see it.
 
 use bytes::Bytes;
+use exchange::RecipientState;
 use protocol::{Header, Party, Timestamp};
 use std::sync::{Arc, OnceLock};
 
@@ -15,8 +16,8 @@ pub struct Entry {
     pub header: Arc<Header>,
     /// The bytes as they arrived.
     pub envelope: Bytes,
-    /// Parties that got a copy, as the receipt listed them.
-    pub recipients: Vec<Party>,
+    /// One line per recipient, as the first receipt listed them.
+    pub recipients: Vec<(Party, RecipientState)>,
     /// Frames that doors built once for all readers; each door fills its own.
     event_frame: OnceLock<Bytes>,
     socket_frame: OnceLock<(Box<str>, Bytes)>,
@@ -28,7 +29,7 @@ impl Entry {
         at: Timestamp,
         header: Arc<Header>,
         envelope: Bytes,
-        recipients: Vec<Party>,
+        recipients: Vec<(Party, RecipientState)>,
     ) -> Self {
         Self {
             sequence,
@@ -49,9 +50,13 @@ impl Entry {
             return None;
         }
         match exchange::Record::decode(record.kind, &record.body) {
-            Ok(exchange::Record::Published { at, header, recipients, envelope, .. }) => {
-                Some(Self::new(record.sequence, at, header, envelope, recipients))
-            }
+            Ok(exchange::Record::Published {
+                at,
+                header,
+                recipients,
+                envelope,
+                ..
+            }) => Some(Self::new(record.sequence, at, header, envelope, recipients)),
             Ok(_) | Err(_) => None,
         }
     }
@@ -64,8 +69,14 @@ impl Entry {
     /// The socket frame of this entry for readers that chose the reference `reference`. Readers with
     /// the reference of the first one share its bytes; others build their own.
     pub fn socket_frame(&self, reference: &str, build: impl Fn(&Self) -> Bytes) -> Bytes {
-        let (first, frame) = self.socket_frame.get_or_init(|| (reference.into(), build(self)));
-        if **first == *reference { frame.clone() } else { build(self) }
+        let (first, frame) = self
+            .socket_frame
+            .get_or_init(|| (reference.into(), build(self)));
+        if **first == *reference {
+            frame.clone()
+        } else {
+            build(self)
+        }
     }
 
     /// What this entry costs in memory, about.

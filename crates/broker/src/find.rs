@@ -56,20 +56,22 @@ pub(crate) struct Scanned {
     pub position: u64,
 }
 
-/// Reads records `from..=until`, keeps up to `max` messages that pass `filter`.
+/// Bytes of the journal per file read.
+const READ_BYTES: usize = 1 << 20;
+
+/// Reads records `from..=until` and keeps up to `max` messages that pass `filter`. Stops at the first
+/// file read that gave something, so that a reader far behind is served as it goes.
 pub(crate) fn scan(
     reader: &Reader,
     filter: &Filter,
     from: u64,
     until: u64,
     max: usize,
-    records_max: usize,
-    bytes_max: usize,
 ) -> Result<Scanned, journal::Error> {
     let mut entries = Vec::new();
     let mut position = from - 1;
     while entries.is_empty() && position < until {
-        let records = reader.read(position + 1, records_max, bytes_max)?;
+        let records = reader.read(position + 1, usize::MAX, READ_BYTES)?;
         if records.is_empty() {
             break;
         }
@@ -129,8 +131,8 @@ impl Shared {
 
     fn message_at_or_after(&self, from: u64, below: u64) -> Result<Option<Arc<Entry>>, Rejection> {
         let everything = Filter::default();
-        let scanned = scan(&self.reader, &everything, from, below - 1, 1, 64, 1 << 16)
-            .map_err(|_| unreadable())?;
+        let scanned =
+            scan(&self.reader, &everything, from, below - 1, 1).map_err(|_| unreadable())?;
         Ok(scanned.entries.into_iter().next())
     }
 
@@ -144,12 +146,19 @@ impl Shared {
         let (code, what) = match fault {
             CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
             CursorFault::Foreign => (Code::CursorForeign, "expected a cursor of this exchange"),
-            CursorFault::EpochChanged => {
-                (Code::CursorEpochChanged, "expected a cursor of this life of the journal")
-            }
+            CursorFault::EpochChanged => (
+                Code::CursorEpochChanged,
+                "expected a cursor of this life of the journal",
+            ),
             CursorFault::Expired => (Code::CursorExpired, "expected a cursor that is still kept"),
         };
-        Fault::new(code, "", "ARCHITECTURE 5.10", format!("{what}, got {text:?}; {range}")).into()
+        Fault::new(
+            code,
+            "",
+            "ARCHITECTURE 5.10",
+            format!("{what}, got {text:?}; {range}"),
+        )
+        .into()
     }
 
     /// Everything published under an id, by any sender.
@@ -175,8 +184,10 @@ impl Shared {
         let mut entries = Vec::new();
         let mut position = applied;
         while position < last {
-            let records =
-                self.reader.read(position + 1, 4_096, 1 << 20).map_err(|_| unreadable())?;
+            let records = self
+                .reader
+                .read(position + 1, 4_096, 1 << 20)
+                .map_err(|_| unreadable())?;
             let Some(end) = records.last() else { break };
             position = end.sequence;
             entries.extend(records.iter().filter_map(Entry::from_record).map(Arc::new));
@@ -220,12 +231,18 @@ pub(crate) fn only_one(
 }
 
 fn ambiguous(id: &str, several: &[Arc<Entry>]) -> Rejection {
-    let senders: Vec<_> = several.iter().map(|entry| entry.header.sender.as_str()).collect();
+    let senders: Vec<_> = several
+        .iter()
+        .map(|entry| entry.header.sender.as_str())
+        .collect();
     Fault::new(
         Code::AmbiguousId,
         "",
         "surface: messages",
-        format!("expected ?sender= with the id {id:?}, which was used by {}", senders.join(", ")),
+        format!(
+            "expected ?sender= with the id {id:?}, which was used by {}",
+            senders.join(", ")
+        ),
     )
     .into()
 }

@@ -1,15 +1,13 @@
 //! What doors hold: every request to the running exchange.
 
-use crate::find::{self, From, Found, Page};
+use crate::find::{self, Found, From, Page};
 use crate::meter::PublishLabels;
 use crate::request::{Publish, Published, Request, Ticket};
 use crate::ring::Ring;
 use crate::turn::{Condition, storage_failed};
 use crate::{Clock, Entry, Meter, Receipt, Settings, Tail};
 use bytes::Bytes;
-use exchange::{
-    Counts, DeliveryId, Lease, PlaceName, RecipientState, Settle, SubscriptionView,
-};
+use exchange::{Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
 use journal::{Index, Reader};
 use parking_lot::Mutex;
 use protocol::{Code, Fault, Filter, Header, Party, Rejection, Rules, Timestamp};
@@ -42,7 +40,10 @@ impl Shared {
             tracing::error!(%error, "the index cannot be read");
             storage_failed()
         })?;
-        let sequences = rows.into_iter().map(|row| row.sequence).filter(|at| *at <= applied);
+        let sequences = rows
+            .into_iter()
+            .map(|row| row.sequence)
+            .filter(|at| *at <= applied);
         Ok((sequences.collect(), applied))
     }
 }
@@ -73,7 +74,10 @@ impl Handle {
     /// The rules for reading an envelope now.
     #[must_use]
     pub fn rules(&self) -> Rules {
-        Rules { now: self.now(), ..self.shared.settings.rules.clone() }
+        Rules {
+            now: self.now(),
+            ..self.shared.settings.rules.clone()
+        }
     }
 
     /// The exchange's clock.
@@ -100,7 +104,9 @@ impl Handle {
     /// Every fault of the envelope, or why it cannot be taken.
     pub async fn accept(&self, envelope: Bytes) -> Published {
         let reading = protocol::decode(&envelope, &self.rules());
-        let dialect = reading.dialect.map_or("none", protocol::DialectName::as_str);
+        let dialect = reading
+            .dialect
+            .map_or("none", protocol::DialectName::as_str);
         match reading.into_result() {
             Ok((header, warnings)) => self.publish(header, envelope, warnings).await,
             Err(rejection) => {
@@ -114,10 +120,17 @@ impl Handle {
     ///
     /// # Errors
     /// Why it cannot be taken, such as `id_conflict`, `overloaded`, `draining`, `storage_failed`.
-    pub async fn publish(&self, header: Header, envelope: Bytes, warnings: Vec<Fault>) -> Published {
+    pub async fn publish(
+        &self,
+        header: Header,
+        envelope: Bytes,
+        warnings: Vec<Fault>,
+    ) -> Published {
         let dialect = header.dialect.as_str();
         let (reply, answer) = oneshot::channel();
-        let queued = self.queue(Arc::new(header), envelope, warnings, Ticket::One(reply)).await;
+        let queued = self
+            .queue(Arc::new(header), envelope, warnings, Ticket::One(reply))
+            .await;
         let result = match queued {
             Ok(()) => answer.await.unwrap_or_else(|_| Err(storage_failed())),
             Err(rejection) => Err(rejection),
@@ -141,7 +154,8 @@ impl Handle {
         results: &mpsc::UnboundedSender<(u64, Published)>,
     ) -> Result<(), Rejection> {
         let ticket = Ticket::Piped(number, results.clone());
-        self.queue(Arc::new(header), envelope, warnings, ticket).await
+        self.queue(Arc::new(header), envelope, warnings, ticket)
+            .await
     }
 
     async fn queue(
@@ -156,14 +170,21 @@ impl Handle {
             return Err(crate::serve::draining());
         }
         let wait = Duration::from_millis(shared.settings.queue_wait_ms);
-        let share = u32::try_from(envelope.len().min(shared.settings.queue_bytes_max)).unwrap_or(u32::MAX);
+        let share =
+            u32::try_from(envelope.len().min(shared.settings.queue_bytes_max)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&shared.queue_bytes).acquire_many_owned(share);
         let permit = match timeout(wait, permit).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) => return Err(crate::serve::draining()),
             Err(_) => return Err(overloaded()),
         };
-        let publish = Publish { header, envelope, warnings, ticket, permit };
+        let publish = Publish {
+            header,
+            envelope,
+            warnings,
+            ticket,
+            permit,
+        };
         match timeout(wait, shared.requests.send(Request::Publish(publish))).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(crate::serve::draining()),
@@ -178,8 +199,7 @@ impl Handle {
     pub fn complete(&self, mut receipt: Receipt) -> Published {
         if receipt.duplicate && receipt.recipients.is_empty() {
             if let Some(entry) = self.shared.entry(receipt.cursor.sequence)? {
-                let stored = |party: &Party| (party.clone(), RecipientState::Stored);
-                receipt.recipients = entry.recipients.iter().map(stored).collect();
+                receipt.recipients.clone_from(&entry.recipients);
             }
         }
         Ok(receipt)
@@ -187,7 +207,11 @@ impl Handle {
 
     /// Counts one publish; doors that use [`Self::submit`] call it themselves.
     pub fn count(&self, dialect: &'static str, result: &'static str) {
-        self.shared.meter.publishes.get_or_create(&PublishLabels { dialect, result }).inc();
+        self.shared
+            .meter
+            .publishes
+            .get_or_create(&PublishLabels { dialect, result })
+            .inc();
     }
 
     /// Hands out up to `max` deliveries of a place; waits up to `wait` for the first.
@@ -201,7 +225,13 @@ impl Handle {
         wait: Duration,
     ) -> Result<Vec<Delivery>, Rejection> {
         let (reply, mut answer) = oneshot::channel();
-        self.ask(Request::Pull { place, max, wait: !wait.is_zero(), reply }).await?;
+        self.ask(Request::Pull {
+            place,
+            max,
+            wait: !wait.is_zero(),
+            reply,
+        })
+        .await?;
         let pulled = if wait.is_zero() {
             answer.await.map_err(|_| crate::serve::draining())?
         } else {
@@ -242,7 +272,12 @@ impl Handle {
         how: Settle,
     ) -> Result<Vec<Outcome>, Rejection> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Request::Settle { deliveries, how, reply }).await?;
+        self.ask(Request::Settle {
+            deliveries,
+            how,
+            reply,
+        })
+        .await?;
         answer.await.map_err(|_| crate::serve::draining())
     }
 
@@ -257,7 +292,12 @@ impl Handle {
         deliver_to: Option<Party>,
     ) -> Result<SubscriptionView, Rejection> {
         let (reply, answer) = oneshot::channel();
-        let request = Request::PutSubscription { name: name.into(), filter, deliver_to, reply };
+        let request = Request::PutSubscription {
+            name: name.into(),
+            filter,
+            deliver_to,
+            reply,
+        };
         self.ask(request).await?;
         answer.await.map_err(|_| crate::serve::draining())?
     }
@@ -268,7 +308,11 @@ impl Handle {
     /// `not_found`.
     pub async fn remove_subscription(&self, name: &str) -> Result<(), Rejection> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Request::RemoveSubscription { name: name.into(), reply }).await?;
+        self.ask(Request::RemoveSubscription {
+            name: name.into(),
+            reply,
+        })
+        .await?;
         answer.await.map_err(|_| crate::serve::draining())?
     }
 
@@ -286,9 +330,7 @@ impl Handle {
     ///
     /// # Errors
     /// `draining` when the exchange is gone.
-    pub async fn counts(
-        &self,
-    ) -> Result<(Counts, protocol::dialect::aep::flow::Stats), Rejection> {
+    pub async fn counts(&self) -> Result<(Counts, protocol::dialect::aep::flow::Stats), Rejection> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Counts { reply }).await?;
         answer.await.map_err(|_| crate::serve::draining())
@@ -306,7 +348,11 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Listen { filter, reply }).await?;
         let (channel, now) = answer.await.map_err(|_| crate::serve::draining())?;
-        Ok(Tail::new(Arc::clone(&self.shared), channel, start.unwrap_or(now)))
+        Ok(Tail::new(
+            Arc::clone(&self.shared),
+            channel,
+            start.unwrap_or(now),
+        ))
     }
 
     async fn position(&self, from: &From) -> Result<u64, Rejection> {
@@ -325,13 +371,21 @@ impl Handle {
         tokio::task::spawn_blocking(move || {
             let start = shared.position(&from)?;
             let (_, last) = shared.reader.range();
-            let scanned =
-                find::scan(&shared.reader, &filter, start + 1, last, limit, usize::MAX, 1 << 20)
+            let (mut entries, mut position) = (Vec::new(), start);
+            while entries.len() < limit && position < last {
+                let rest = limit - entries.len();
+                let scanned = find::scan(&shared.reader, &filter, position + 1, last, rest)
                     .map_err(|_| crate::tail::unreadable())?;
+                if scanned.position == position {
+                    break;
+                }
+                position = scanned.position;
+                entries.extend(scanned.entries);
+            }
             Ok(Page {
-                next: shared.reader.cursor(scanned.position.max(start)),
-                is_last: scanned.position >= last,
-                entries: scanned.entries,
+                next: shared.reader.cursor(position),
+                is_last: position >= last,
+                entries,
             })
         })
         .await
@@ -381,7 +435,10 @@ impl Handle {
 
     /// Refuses new publishes from now on; what is queued is still committed and answered.
     pub fn drain(&self) {
-        self.shared.condition.draining.store(true, Ordering::Release);
+        self.shared
+            .condition
+            .draining
+            .store(true, Ordering::Release);
     }
 
     /// Commits what is queued and stops the loop.
@@ -394,7 +451,11 @@ impl Handle {
     }
 
     async fn ask(&self, request: Request) -> Result<(), Rejection> {
-        self.shared.requests.send(request).await.map_err(|_| crate::serve::draining())
+        self.shared
+            .requests
+            .send(request)
+            .await
+            .map_err(|_| crate::serve::draining())
     }
 }
 

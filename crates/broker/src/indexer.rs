@@ -31,7 +31,10 @@ pub(crate) fn follow(shared: &Arc<Shared>, writer: &mut Index) {
     loop {
         let (first, last) = shared.reader.range();
         let applied = writer.applied().max(first.saturating_sub(1));
-        shared.meter.index_lag.set(i64::try_from(last - applied.min(last)).unwrap_or(i64::MAX));
+        shared
+            .meter
+            .index_lag
+            .set(i64::try_from(last - applied.min(last)).unwrap_or(i64::MAX));
         if applied >= last {
             return;
         }
@@ -42,9 +45,14 @@ pub(crate) fn follow(shared: &Arc<Shared>, writer: &mut Index) {
                 return;
             }
         };
-        let Some(end) = records.last().map(|record| record.sequence) else { return };
-        let rows: Vec<IndexRow> =
-            records.iter().filter_map(Entry::from_record).map(|entry| row(&entry)).collect();
+        let Some(end) = records.last().map(|record| record.sequence) else {
+            return;
+        };
+        let rows: Vec<IndexRow> = records
+            .iter()
+            .filter_map(Entry::from_record)
+            .map(|entry| row(&entry))
+            .collect();
         if let Err(error) = writer.apply(&rows, end) {
             tracing::error!(%error, "the index cannot be written; look-ups read the journal");
             return;

@@ -23,7 +23,7 @@ mod turn;
 
 pub use clock::Clock;
 pub use entry::Entry;
-pub use find::{From, Found, Page};
+pub use find::{Found, From, Page};
 pub use handle::{Delivery, Handle, Outcome, label};
 pub use meter::Meter;
 pub use open::{Broker, OpenError};

@@ -78,14 +78,26 @@ impl Meter {
             "Messages in one batch",
             self.commit_messages.clone(),
         );
-        registry.register("interwire_deliver", "Deliveries handed out", self.deliveries.clone());
+        registry.register(
+            "interwire_deliver",
+            "Deliveries handed out",
+            self.deliveries.clone(),
+        );
         registry.register(
             "interwire_redeliver",
             "Deliveries handed out again",
             self.redeliveries.clone(),
         );
-        registry.register("interwire_ack", "Deliveries acknowledged", self.acknowledgements.clone());
-        registry.register("interwire_stream", "Entries sent to live readers", self.streamed.clone());
+        registry.register(
+            "interwire_ack",
+            "Deliveries acknowledged",
+            self.acknowledgements.clone(),
+        );
+        registry.register(
+            "interwire_stream",
+            "Entries sent to live readers",
+            self.streamed.clone(),
+        );
         registry.register(
             "interwire_lagging_reads",
             "Reads of the file by live readers that fell behind",

@@ -5,12 +5,14 @@ use crate::ring::Ring;
 use crate::turn::{Batch, Condition, Turn};
 use crate::{Clock, Handle, Meter, Settings, Storage, indexer};
 use exchange::{Exchange, Record};
-use journal::{Disk, Index, Journal, MemoryDisk, Options, Reader, RealDisk};
+use journal::{Disk, Durability, Index, Journal, MemoryDisk, Options, Reader, RealDisk, Syncer};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 
 /// Why the exchange cannot start.
@@ -46,6 +48,8 @@ pub struct Broker {
     handle: Handle,
     turn: JoinHandle<()>,
     index: JoinHandle<()>,
+    /// Ends the thread that syncs beside the appends, when there is one.
+    syncing: Option<std::sync::mpsc::Sender<()>>,
 }
 
 impl Broker {
@@ -57,7 +61,10 @@ impl Broker {
     pub fn open(settings: Settings, lineage: u64) -> Result<Self, OpenError> {
         let (disk, index_path): (Arc<dyn Disk>, _) = match &settings.storage {
             Storage::Folder(path) => {
-                let folder = |error| OpenError::Folder { path: path.display().to_string(), error };
+                let folder = |error| OpenError::Folder {
+                    path: path.display().to_string(),
+                    error,
+                };
                 std::fs::create_dir_all(path).map_err(folder)?;
                 let disk = RealDisk::open(path).map_err(folder)?;
                 (Arc::new(disk), Some(path.join("index.sqlite")))
@@ -106,6 +113,10 @@ impl Broker {
             index: Mutex::new(index),
             settings: settings.clone(),
         });
+        let syncing = match settings.durability {
+            Durability::Os => Some(sync_beside(journal.syncer())?),
+            Durability::Fsync | Durability::Memory => None,
+        };
         let turn = Turn {
             settings,
             clock,
@@ -131,7 +142,12 @@ impl Broker {
             .name("interwire-index".into())
             .spawn(move || indexer::run(&follower, writer, &commits))
             .map_err(OpenError::Thread)?;
-        Ok(Self { handle: Handle { shared }, turn, index })
+        Ok(Self {
+            handle: Handle { shared },
+            turn,
+            index,
+            syncing,
+        })
     }
 
     /// The handle that doors clone.
@@ -143,6 +159,7 @@ impl Broker {
     /// Commits what is queued, stops the loop and waits for it.
     pub async fn close(self) {
         self.handle.close().await;
+        drop(self.syncing);
         let (turn, index) = (self.turn, self.index);
         let joined = tokio::task::spawn_blocking(move || (turn.join(), index.join())).await;
         if !matches!(joined, Ok((Ok(()), Ok(())))) {
@@ -151,17 +168,41 @@ impl Broker {
     }
 }
 
+/// With durability `os`: syncs about every second on a thread of its own, never in front of an append.
+fn sync_beside(syncer: Syncer) -> Result<std::sync::mpsc::Sender<()>, OpenError> {
+    let (alive, stopped) = std::sync::mpsc::channel::<()>();
+    std::thread::Builder::new()
+        .name("interwire-sync".into())
+        .spawn(move || {
+            while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                if let Err(error) = syncer.sync() {
+                    tracing::error!(%error, "the journal cannot be synced");
+                }
+            }
+        })
+        .map_err(OpenError::Thread)?;
+    Ok(alive)
+}
+
 /// Folds the whole journal.
 fn rebuild(reader: &Reader, mut exchange: Exchange) -> Result<Exchange, OpenError> {
     let (first, last) = reader.range();
     let mut position = first.saturating_sub(1);
     while position < last {
         let records = reader.read(position + 1, 8_192, 4 << 20)?;
-        let Some(end) = records.last().map(|record| record.sequence) else { break };
+        let Some(end) = records.last().map(|record| record.sequence) else {
+            break;
+        };
         for record in records {
             let sequence = record.sequence;
-            let record = Record::decode(record.kind, &record.body)
-                .map_err(|error| OpenError::Record { sequence, what: error.0 })?;
+            if record.kind == journal::LOST {
+                continue;
+            }
+            let record =
+                Record::decode(record.kind, &record.body).map_err(|error| OpenError::Record {
+                    sequence,
+                    what: error.0,
+                })?;
             exchange.apply(sequence, record);
         }
         position = end;

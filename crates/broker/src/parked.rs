@@ -26,7 +26,8 @@ pub(crate) struct Parked {
 impl Parked {
     pub(crate) fn park(&mut self, place: PlaceName, waiting: Waiting) {
         self.places.entry(place).or_default().push_back(waiting);
-        self.next_sweep.get_or_insert_with(|| Instant::now() + SWEEP_EVERY);
+        self.next_sweep
+            .get_or_insert_with(|| Instant::now() + SWEEP_EVERY);
     }
 
     /// Puts a pull back at the head of its queue.

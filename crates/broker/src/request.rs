@@ -3,9 +3,7 @@
 use crate::Receipt;
 use crate::channel::Channel;
 use bytes::Bytes;
-use exchange::{
-    ChannelId, Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView,
-};
+use exchange::{ChannelId, Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
 use protocol::{Fault, Filter, Header, Party, Rejection};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};

@@ -22,7 +22,13 @@ struct Inside {
 impl Ring {
     /// A ring that begins with sequence `first`.
     pub(crate) fn new(first: u64, bytes_max: usize) -> Self {
-        Self { inside: RwLock::new(Inside { first, ..Inside::default() }), bytes_max }
+        Self {
+            inside: RwLock::new(Inside {
+                first,
+                ..Inside::default()
+            }),
+            bytes_max,
+        }
     }
 
     /// Adds the next sequences, in order.
@@ -33,7 +39,9 @@ impl Ring {
             inside.slots.push_back(entry);
         }
         while inside.bytes > self.bytes_max {
-            let Some(slot) = inside.slots.pop_front() else { break };
+            let Some(slot) = inside.slots.pop_front() else {
+                break;
+            };
             inside.first += 1;
             inside.bytes -= slot.map_or(0, |entry| entry.bytes());
         }
@@ -62,6 +70,15 @@ impl Ring {
         let inside = self.inside.read();
         let skip = (sequence + 1).checked_sub(inside.first)?;
         let skip = usize::try_from(skip).ok()?;
-        Some(inside.slots.iter().skip(skip).flatten().take(max).cloned().collect())
+        Some(
+            inside
+                .slots
+                .iter()
+                .skip(skip)
+                .flatten()
+                .take(max)
+                .cloned()
+                .collect(),
+        )
     }
 }

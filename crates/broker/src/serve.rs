@@ -16,7 +16,12 @@ impl Turn {
     pub(crate) fn take(&mut self, request: Request) {
         match request {
             Request::Publish(publish) => self.publish(publish),
-            Request::PutSubscription { name, filter, deliver_to, reply } => {
+            Request::PutSubscription {
+                name,
+                filter,
+                deliver_to,
+                reply,
+            } => {
                 let result = self.put_subscription(&name, filter, deliver_to);
                 self.batch.effects.push(Effect::Put(reply, result));
             }
@@ -27,8 +32,17 @@ impl Turn {
             Request::Subscriptions { reply } => drop(reply.send(self.exchange.subscriptions())),
             Request::Listen { filter, reply } => self.listen(filter, reply),
             Request::Unlisten(id) => self.unlisten(id),
-            Request::Pull { place, max, wait, reply } => self.pull(place, max, wait, reply),
-            Request::Settle { deliveries, how, reply } => {
+            Request::Pull {
+                place,
+                max,
+                wait,
+                reply,
+            } => self.pull(place, max, wait, reply),
+            Request::Settle {
+                deliveries,
+                how,
+                reply,
+            } => {
                 let results = self.settle(&deliveries, how);
                 self.batch.effects.push(Effect::Settled(reply, results));
             }
@@ -44,7 +58,13 @@ impl Turn {
     }
 
     fn publish(&mut self, publish: Publish) {
-        let Publish { header, envelope, warnings, ticket, permit } = publish;
+        let Publish {
+            header,
+            envelope,
+            warnings,
+            ticket,
+            permit,
+        } = publish;
         drop(permit);
         if self.has_failed() {
             ticket.answer(Err(storage_failed()));
@@ -56,19 +76,20 @@ impl Turn {
         }
         let now = self.clock.now();
         let sequence = self.journal.next_sequence();
-        let outcome = self.exchange.publish(now, sequence, Arc::clone(&header), envelope.clone());
+        let outcome = self
+            .exchange
+            .publish(now, sequence, Arc::clone(&header), envelope.clone());
         self.batch.messages += 1;
         let result = match outcome {
             Ok(publication) => {
                 if let Some(record) = &publication.record {
                     self.append(record);
-                    let parties = publication.recipients.iter().map(|(party, _)| party.clone());
                     self.batch.entries.push(Some(Arc::new(Entry::new(
                         sequence,
                         now,
                         Arc::clone(&header),
                         envelope,
-                        parties.collect(),
+                        publication.recipients.clone(),
                     ))));
                     let matched = publication.channels.iter().map(|id| (*id, sequence));
                     self.batch.matches.extend(matched);
@@ -120,13 +141,19 @@ impl Turn {
             .entry(id)
             .or_insert_with(|| Arc::new(Channel::new(id, filter, floor, matches_max)));
         channel.join();
-        self.batch.effects.push(Effect::Listening(reply, (Arc::clone(channel), floor)));
+        self.batch
+            .effects
+            .push(Effect::Listening(reply, (Arc::clone(channel), floor)));
     }
 
     /// One reader of the channel has left.
     pub(crate) fn unlisten(&mut self, id: ChannelId) {
         self.exchange.unlisten(id);
-        if self.channels.get(&id).is_some_and(|channel| channel.leave()) {
+        if self
+            .channels
+            .get(&id)
+            .is_some_and(|channel| channel.leave())
+        {
             self.channels.remove(&id);
         }
     }
@@ -189,7 +216,9 @@ impl Turn {
         if self.parked.is_empty() {
             return;
         }
-        let Some(name) = self.exchange.place_name(place) else { return };
+        let Some(name) = self.exchange.place_name(place).cloned() else {
+            return;
+        };
         while let Some(waiting) = self.parked.next(&name) {
             let leases = self.lease(place, waiting.max);
             if leases.is_empty() {
@@ -205,7 +234,9 @@ impl Turn {
     /// Leases whose receiver has gone are deliverable again soon.
     pub(crate) fn give_back(&mut self, leases: &[Lease]) {
         let ids: Vec<_> = leases.iter().map(Lease::id).collect();
-        let nack = Settle::Nack { retry_after_ms: None };
+        let nack = Settle::Nack {
+            retry_after_ms: None,
+        };
         let _ = self.exchange.settle(self.clock.now(), &ids, nack);
     }
 

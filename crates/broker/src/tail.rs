@@ -8,11 +8,6 @@ use protocol::{Code, Fault, Filter, Rejection};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Journal records looked at per file read.
-const FILE_RECORDS_MAX: usize = 4_096;
-/// Bytes per file read.
-const FILE_BYTES_MAX: usize = 1 << 20;
-
 /// What one step of a reader gives.
 #[derive(Debug)]
 pub struct Batch {
@@ -38,7 +33,13 @@ pub struct Tail {
 impl Tail {
     pub(crate) fn new(shared: Arc<Shared>, channel: Arc<Channel>, position: u64) -> Self {
         let turn = channel.watch();
-        Self { shared, channel, turn, position, was_caught_up: false }
+        Self {
+            shared,
+            channel,
+            turn,
+            position,
+            was_caught_up: false,
+        }
     }
 
     /// The filter.
@@ -66,13 +67,19 @@ impl Tail {
                 Next::ReadFile { until } => {
                     let entries = self.read_file(until, max).await?;
                     if !entries.is_empty() {
-                        return Ok(Batch { entries, caught_up: false });
+                        return Ok(Batch {
+                            entries,
+                            caught_up: false,
+                        });
                     }
                 }
                 Next::Matches(sequences) if sequences.is_empty() => {
                     if !self.was_caught_up {
                         self.was_caught_up = true;
-                        return Ok(Batch { entries: Vec::new(), caught_up: true });
+                        return Ok(Batch {
+                            entries: Vec::new(),
+                            caught_up: true,
+                        });
                     }
                     if self.turn.changed().await.is_err() {
                         return Err(crate::serve::draining());
@@ -82,7 +89,10 @@ impl Tail {
                     let entries = self.fetch(&sequences).await?;
                     if let Some(last) = entries.last() {
                         self.position = last.sequence;
-                        return Ok(Batch { entries, caught_up: false });
+                        return Ok(Batch {
+                            entries,
+                            caught_up: false,
+                        });
                     }
                 }
             }
@@ -109,7 +119,7 @@ impl Tail {
         let filter = self.channel.filter.clone();
         let from = self.position + 1;
         let scan = tokio::task::spawn_blocking(move || {
-            find::scan(&shared.reader, &filter, from, until, max, FILE_RECORDS_MAX, FILE_BYTES_MAX)
+            find::scan(&shared.reader, &filter, from, until, max)
         });
         let scanned = scan.await.map_err(|_| unreadable())?.map_err(|error| {
             tracing::error!(%error, "the journal cannot be read");
@@ -135,5 +145,11 @@ impl Drop for Tail {
 }
 
 pub(crate) fn unreadable() -> Rejection {
-    Fault::new(Code::StorageFailed, "", "ARCHITECTURE 4", "expected the journal to be readable").into()
+    Fault::new(
+        Code::StorageFailed,
+        "",
+        "ARCHITECTURE 4",
+        "expected the journal to be readable",
+    )
+    .into()
 }

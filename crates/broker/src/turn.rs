@@ -23,7 +23,10 @@ use tokio::time::{Instant, timeout_at};
 pub(crate) enum Effect {
     Published(Ticket, Published),
     Put(oneshot::Sender<Put>, Put),
-    Removed(oneshot::Sender<Result<(), Rejection>>, Result<(), Rejection>),
+    Removed(
+        oneshot::Sender<Result<(), Rejection>>,
+        Result<(), Rejection>,
+    ),
     Listening(oneshot::Sender<Listening>, Listening),
     Pulled(oneshot::Sender<Pulled>, Pulled),
     Settled(oneshot::Sender<Settled>, Settled),
@@ -117,7 +120,10 @@ impl Turn {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let leases = self.exchange.next_deadline().map(|moment| self.clock.instant_of(moment));
+        let leases = self
+            .exchange
+            .next_deadline()
+            .map(|moment| self.clock.instant_of(moment));
         let parked = self.parked.next_sweep();
         [leases, parked].into_iter().flatten().min()
     }
@@ -139,7 +145,8 @@ impl Turn {
             | Record::Acked { .. } => &[],
         };
         self.batch.bytes += self.batch.head.len() + envelope.len();
-        self.journal.append(record.kind(), &[&self.batch.head, envelope])
+        self.journal
+            .append(record.kind(), &[&self.batch.head, envelope])
     }
 
     fn commit(&mut self) {
@@ -152,8 +159,12 @@ impl Turn {
             self.condition.storage_failed.store(true, Ordering::Release);
             return;
         }
-        self.meter.commit_seconds.observe(start.elapsed().as_secs_f64());
-        self.meter.commit_messages.observe(self.batch.messages as f64);
+        self.meter
+            .commit_seconds
+            .observe(start.elapsed().as_secs_f64());
+        self.meter
+            .commit_messages
+            .observe(self.batch.messages as f64);
     }
 
     /// Lets everybody know, now that it is durable.
@@ -199,13 +210,25 @@ impl Turn {
     fn tell(&mut self, effect: Effect, failed: bool) {
         match effect {
             Effect::Published(ticket, result) => {
-                ticket.answer(if failed { result.and_then(|_| Err(storage_failed())) } else { result });
+                ticket.answer(if failed {
+                    result.and_then(|_| Err(storage_failed()))
+                } else {
+                    result
+                });
             }
             Effect::Put(caller, result) => {
-                drop(caller.send(if failed { Err(storage_failed()) } else { result }));
+                drop(caller.send(if failed {
+                    Err(storage_failed())
+                } else {
+                    result
+                }));
             }
             Effect::Removed(caller, result) => {
-                drop(caller.send(if failed { Err(storage_failed()) } else { result }));
+                drop(caller.send(if failed {
+                    Err(storage_failed())
+                } else {
+                    result
+                }));
             }
             Effect::Listening(caller, listening) => {
                 if let Err((channel, _)) = caller.send(listening) {
@@ -213,7 +236,11 @@ impl Turn {
                 }
             }
             Effect::Pulled(caller, result) => {
-                let result = if failed { Err(storage_failed()) } else { result };
+                let result = if failed {
+                    Err(storage_failed())
+                } else {
+                    result
+                };
                 if let Err(Ok(leases)) = caller.send(result) {
                     self.give_back(&leases);
                 }
@@ -232,7 +259,11 @@ impl Turn {
 
     fn expire(&mut self) {
         let now = self.clock.now();
-        if self.exchange.next_deadline().is_some_and(|moment| moment <= now) {
+        if self
+            .exchange
+            .next_deadline()
+            .is_some_and(|moment| moment <= now)
+        {
             for place in self.exchange.expire(now) {
                 self.serve_parked(place);
             }

@@ -90,14 +90,20 @@ impl Reading {
     }
 
     fn refused(fault: Fault) -> Self {
-        Self { faults: vec![fault], ..Self::default() }
+        Self {
+            faults: vec![fault],
+            ..Self::default()
+        }
     }
 }
 
 /// Reads one envelope from its bytes: JSON, then dialect by content, then every rule.
 #[must_use]
 pub fn decode(bytes: &[u8], rules: &Rules) -> Reading {
-    let limits = json::Limits { bytes_max: rules.envelope_bytes_max, depth_max: rules.depth_max };
+    let limits = json::Limits {
+        bytes_max: rules.envelope_bytes_max,
+        depth_max: rules.depth_max,
+    };
     match json::read(bytes, limits) {
         Ok(document) => decode_value(document.root(), rules),
         Err(fault) => Reading::refused(fault),
@@ -120,7 +126,10 @@ pub fn decode_value(doc: Value<'_>, rules: &Rules) -> Reading {
 /// Reads one envelope as the dialect the caller names, whatever it looks like.
 #[must_use]
 pub fn decode_as(bytes: &[u8], name: DialectName, rules: &Rules) -> Reading {
-    let limits = json::Limits { bytes_max: rules.envelope_bytes_max, depth_max: rules.depth_max };
+    let limits = json::Limits {
+        bytes_max: rules.envelope_bytes_max,
+        depth_max: rules.depth_max,
+    };
     match json::read(bytes, limits) {
         Ok(document) => {
             let mut reading = of(name).read(document.root(), rules);

@@ -20,7 +20,9 @@ impl Digest {
         let mut text = String::with_capacity(64);
         for byte in self.0 {
             for nibble in [byte >> 4, byte & 15] {
-                text.push(char::from(HEX.get(usize::from(nibble)).copied().unwrap_or(b'0')));
+                text.push(char::from(
+                    HEX.get(usize::from(nibble)).copied().unwrap_or(b'0'),
+                ));
             }
         }
         text

@@ -250,6 +250,7 @@ codes! {
         RequiresForm = "requires_form", "a known requires key has the wrong type";
         ReferenceForm = "reference_form", "an entry of payload.references is not well formed";
         DecisionEvidenceIncomplete = "decision_evidence_incomplete", "the decision evidence lacks members of the asked level";
+        PayloadForm = "payload_form", "the payload does not fit the published shape of its intent";
         ErrorPayloadForm = "error_payload_form", "an error payload should carry code and message";
         LogTier = "log_tier", "stored in the log intake, not delivered";
         // AEP.
@@ -298,13 +299,22 @@ impl Fault {
         rule: &'static str,
         detail: impl Into<String>,
     ) -> Self {
-        Self { code, pointer: pointer.into(), rule, detail: detail.into() }
+        Self {
+            code,
+            pointer: pointer.into(),
+            rule,
+            detail: detail.into(),
+        }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {:?}: {} ({})", self.code, self.pointer, self.detail, self.rule)
+        write!(
+            f,
+            "{} at {:?}: {} ({})",
+            self.code, self.pointer, self.detail, self.rule
+        )
     }
 }
 
@@ -322,7 +332,9 @@ impl Rejection {
     pub fn from_faults(faults: Vec<Fault>) -> Option<Self> {
         let mut rest = faults.into_iter();
         let first = rest.next()?;
-        Some(Self { faults: Box::new((first, rest.collect())) })
+        Some(Self {
+            faults: Box::new((first, rest.collect())),
+        })
     }
 
     /// The fault that decides code and status.
@@ -345,7 +357,9 @@ impl Rejection {
 
 impl From<Fault> for Rejection {
     fn from(fault: Fault) -> Self {
-        Self { faults: Box::new((fault, Vec::new())) }
+        Self {
+            faults: Box::new((fault, Vec::new())),
+        }
     }
 }
 

@@ -31,13 +31,18 @@ impl DialectName {
     /// The reverse of [`Self::as_str`].
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Aee, Self::Aep, Self::Uai].into_iter().find(|name| name.as_str() == word)
+        [Self::Aee, Self::Aep, Self::Uai]
+            .into_iter()
+            .find(|name| name.as_str() == word)
     }
 }
 
 /// What an envelope does, whatever its dialect calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the words are defined once, in ARCHITECTURE.md")]
+#[expect(
+    missing_docs,
+    reason = "the words are defined once, in ARCHITECTURE.md"
+)]
 pub enum Act {
     Request,
     Accept,
@@ -64,10 +69,26 @@ pub enum Act {
 impl Act {
     /// Every act, in the order of its stored number.
     pub const ALL: [Self; 20] = [
-        Self::Request, Self::Accept, Self::Refuse, Self::Start, Self::Progress, Self::Output,
-        Self::Block, Self::Resume, Self::Complete, Self::Fail, Self::CancelRequest, Self::Cancel,
-        Self::TimeOut, Self::Inform, Self::Query, Self::Answer, Self::Propose, Self::Ack,
-        Self::Reject, Self::Control,
+        Self::Request,
+        Self::Accept,
+        Self::Refuse,
+        Self::Start,
+        Self::Progress,
+        Self::Output,
+        Self::Block,
+        Self::Resume,
+        Self::Complete,
+        Self::Fail,
+        Self::CancelRequest,
+        Self::Cancel,
+        Self::TimeOut,
+        Self::Inform,
+        Self::Query,
+        Self::Answer,
+        Self::Propose,
+        Self::Ack,
+        Self::Reject,
+        Self::Control,
     ];
 
     /// The word used on every surface.
@@ -124,7 +145,9 @@ impl Priority {
     /// The reverse of [`Self::as_str`].
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Low, Self::Normal, Self::High, Self::Urgent].into_iter().find(|p| p.as_str() == word)
+        [Self::Low, Self::Normal, Self::High, Self::Urgent]
+            .into_iter()
+            .find(|p| p.as_str() == word)
     }
 }
 

@@ -4,7 +4,15 @@ use std::fmt;
 
 /// The kinds of party that every dialect can spell. Any other prefix is kept as written.
 pub const KINDS: [&str; 10] = [
-    "human", "agent", "service", "bus", "tool", "memory", "context", "environment", "runtime",
+    "human",
+    "agent",
+    "service",
+    "bus",
+    "tool",
+    "memory",
+    "context",
+    "environment",
+    "runtime",
     "group",
 ];
 
@@ -35,6 +43,12 @@ impl Party {
     #[must_use]
     pub fn from_parts(kind: &str, name: &str) -> Self {
         Self(format!("{kind}:{name}").into_boxed_str())
+    }
+
+    /// From the text that [`Self::as_str`] gave, taken as it is.
+    #[must_use]
+    pub fn from_canonical(text: &str) -> Self {
+        Self(text.into())
     }
 
     /// The canonical spelling, `kind:name` for a known kind.

@@ -90,7 +90,11 @@ impl Timestamp {
                     return None;
                 }
                 let minutes = h * 60 + m;
-                (if *sign == b'-' { -minutes } else { minutes }, Zone::Offset, 6)
+                (
+                    if *sign == b'-' { -minutes } else { minutes },
+                    Zone::Offset,
+                    6,
+                )
             }
             _ => return None,
         };
@@ -135,7 +139,11 @@ impl fmt::Display for Timestamp {
         let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let shifted = (5 * of_year + 2) / 153;
         let day = of_year - (153 * shifted + 2) / 5 + 1;
-        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        let month = if shifted < 10 {
+            shifted + 3
+        } else {
+            shifted - 9
+        };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
         write!(
             f,
@@ -155,7 +163,10 @@ mod tests {
     fn rfc3339_is_read_strictly() {
         let parse = Timestamp::parse_rfc3339;
         let base = 1_772_274_600_000;
-        assert_eq!(parse("2026-02-28T10:30:00Z"), Some((Timestamp(base), Zone::Utc)));
+        assert_eq!(
+            parse("2026-02-28T10:30:00Z"),
+            Some((Timestamp(base), Zone::Utc))
+        );
         assert_eq!(
             parse("2026-02-28T10:30:00.123456789Z"),
             Some((Timestamp(base + 123), Zone::Utc))
@@ -165,11 +176,22 @@ mod tests {
             Some((Timestamp(base), Zone::Offset))
         );
         for text in [
-            "2026-02-28 10:30:00Z", "2026-02-28_10:30:00Z", "2026-02-28T10:30Z", "2026-02-28",
-            "2026-02-28T10:30:00", "20260228T103000Z", "2026-02-29T10:30:00Z",
-            "2026-02-28T10:30:00+0200", "2026-02-28T10:30:00,5Z", "2026-02-28T10:30:00.Z",
-            "2026-02-28T10:30:00.1234567890Z", "2026-02-28T24:00:00Z", "2026-02-28T10:30:00Z ",
-            "2026-02-28T10:30:00Z[UTC]", "not a date", "",
+            "2026-02-28 10:30:00Z",
+            "2026-02-28_10:30:00Z",
+            "2026-02-28T10:30Z",
+            "2026-02-28",
+            "2026-02-28T10:30:00",
+            "20260228T103000Z",
+            "2026-02-29T10:30:00Z",
+            "2026-02-28T10:30:00+0200",
+            "2026-02-28T10:30:00,5Z",
+            "2026-02-28T10:30:00.Z",
+            "2026-02-28T10:30:00.1234567890Z",
+            "2026-02-28T24:00:00Z",
+            "2026-02-28T10:30:00Z ",
+            "2026-02-28T10:30:00Z[UTC]",
+            "not a date",
+            "",
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
@@ -177,9 +199,19 @@ mod tests {
 
     #[test]
     fn display_and_parse_round_trip() {
-        for millis in [0, 1, -1, 1_772_274_600_123, 951_782_400_000, -62_135_596_800_000] {
+        for millis in [
+            0,
+            1,
+            -1,
+            1_772_274_600_123,
+            951_782_400_000,
+            -62_135_596_800_000,
+        ] {
             let moment = Timestamp(millis);
-            assert_eq!(Timestamp::parse_rfc3339(&moment.to_string()), Some((moment, Zone::Utc)));
+            assert_eq!(
+                Timestamp::parse_rfc3339(&moment.to_string()),
+                Some((moment, Zone::Utc))
+            );
         }
     }
 }

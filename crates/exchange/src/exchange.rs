@@ -1,0 +1,75 @@
+//! The state of one space. What can be done with it is in one file per request.
+
+use crate::dedupe::Dedupe;
+use crate::delivery::Fences;
+use crate::listen::Channels;
+use crate::places::Places;
+use crate::settings::Settings;
+use crate::subscribe::Subscriptions;
+use protocol::dialect::aep::flow::{Flow, Stats};
+
+/// The state of one space: inboxes, subscriptions, leases, what was seen before.
+///
+/// Everything but leases and channels is a fold over the records, so
+/// [`apply`](Self::apply) rebuilds it.
+pub struct Exchange {
+    pub(crate) settings: Settings,
+    pub(crate) dedupe: Dedupe,
+    pub(crate) flow: Flow,
+    pub(crate) places: Places,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) channels: Channels,
+    pub(crate) fences: Fences,
+}
+
+/// How much of everything there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Parties that have an inbox.
+    pub inboxes: usize,
+    /// Durable subscriptions.
+    pub subscriptions: usize,
+    /// Live channels.
+    pub channels: usize,
+    /// Messages that a repeat is recognised against.
+    pub dedupe_entries: usize,
+    /// Deliveries that no reader holds, over all places.
+    pub waiting: usize,
+    /// Deliveries that a reader holds, over all places.
+    pub leased: usize,
+}
+
+impl Exchange {
+    /// An empty exchange.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            dedupe: Dedupe::default(),
+            flow: Flow::default(),
+            places: Places::default(),
+            subscriptions: Subscriptions::default(),
+            channels: Channels::default(),
+            fences: Fences::default(),
+        }
+    }
+
+    /// How much of everything there is. Costs the same however much that is.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            inboxes: self.places.inbox_count(),
+            subscriptions: self.subscriptions.count(),
+            channels: self.channels.count(),
+            dedupe_entries: self.dedupe.count(),
+            waiting: self.places.waiting(),
+            leased: self.places.leased(),
+        }
+    }
+
+    /// The counters of the AEP delivery tracker.
+    #[must_use]
+    pub fn aep_stats(&self) -> Stats {
+        self.flow.stats()
+    }
+}

@@ -1,0 +1,129 @@
+//! All places of a space: their numbers, names and totals.
+
+use crate::place::{Deadlines, Place, PlaceId, PlaceName};
+use foldhash::fast::FixedState;
+use protocol::{Party, Timestamp};
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Boxed, so that a growing table moves pointers and not places.
+    by_id: HashMap<PlaceId, Box<Place>, FixedState>,
+    inboxes: HashMap<Party, PlaceId>,
+    /// Inboxes by kind of party (empty for none), in the order they were opened.
+    by_kind: HashMap<Box<str>, Vec<PlaceId>>,
+    deadlines: Deadlines,
+    next: u32,
+    waiting: usize,
+    leased: usize,
+}
+
+impl Places {
+    pub(crate) fn inbox(&self, party: &Party) -> Option<PlaceId> {
+        self.inboxes.get(party).copied()
+    }
+
+    pub(crate) fn inbox_count(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    pub(crate) fn get(&self, id: PlaceId) -> Option<&Place> {
+        self.by_id.get(&id).map(|place| &**place)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(crate) fn leased(&self) -> usize {
+        self.leased
+    }
+
+    /// How many more places fit under `places_max`.
+    pub(crate) fn room(&self, places_max: usize) -> usize {
+        let numbers_left = (u32::MAX - self.next) as usize;
+        places_max
+            .saturating_sub(self.by_id.len())
+            .min(numbers_left)
+    }
+
+    /// The number that the `ahead`-th new place from now will get.
+    pub(crate) fn next_id(&self, ahead: usize) -> PlaceId {
+        PlaceId(self.next.saturating_add(ahead as u32))
+    }
+
+    /// Opens a party's inbox under the number, unless it is open.
+    pub(crate) fn open_inbox(&mut self, id: PlaceId, party: &Party) {
+        if self.inboxes.contains_key(party) {
+            return;
+        }
+        self.open(id, PlaceName::Inbox(party.clone()));
+        self.inboxes.insert(party.clone(), id);
+        let kind = party.kind().unwrap_or_default();
+        if !self.by_kind.contains_key(kind) {
+            self.by_kind.insert(kind.into(), Vec::new());
+        }
+        if let Some(ids) = self.by_kind.get_mut(kind) {
+            ids.push(id);
+        }
+    }
+
+    pub(crate) fn open(&mut self, id: PlaceId, name: PlaceName) {
+        self.close(id);
+        self.by_id.insert(id, Box::new(Place::new(id, name)));
+        self.next = self.next.max(id.0.saturating_add(1));
+    }
+
+    pub(crate) fn close(&mut self, id: PlaceId) {
+        if let Some(place) = self.by_id.remove(&id) {
+            place.clear(&mut self.deadlines);
+            self.waiting -= place.waiting();
+            self.leased -= place.held_count();
+        }
+    }
+
+    /// Changes one place and keeps the totals right; `None` when there is no such place.
+    pub(crate) fn change<T>(
+        &mut self,
+        id: PlaceId,
+        act: impl FnOnce(&mut Place, &mut Deadlines) -> T,
+    ) -> Option<T> {
+        let place = self.by_id.get_mut(&id)?;
+        let (waiting, leased) = (place.waiting(), place.held_count());
+        let outcome = act(place, &mut self.deadlines);
+        self.waiting = self.waiting - waiting + place.waiting();
+        self.leased = self.leased - leased + place.held_count();
+        Some(outcome)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.first().map(|(until, _, _)| *until)
+    }
+
+    /// Takes the next deadline that has come.
+    pub(crate) fn pop_deadline(&mut self, now: Timestamp) -> Option<(PlaceId, u64)> {
+        self.next_deadline().filter(|until| *until <= now)?;
+        self.deadlines
+            .pop_first()
+            .map(|(_, id, sequence)| (id, sequence))
+    }
+
+    /// The inboxes of parties whose address starts with `prefix` (`agent:`, or empty for all), in
+    /// the order they were opened.
+    pub(crate) fn inboxes_under(&self, prefix: &str) -> Vec<(PlaceId, &Party)> {
+        let start = Party::from_canonical(prefix);
+        let of_kind = self.by_kind.get(start.kind().unwrap_or_default());
+        let mut ids: Vec<PlaceId> = match prefix {
+            "" => self.inboxes.values().copied().collect(),
+            _ => of_kind.into_iter().flatten().copied().collect(),
+        };
+        ids.sort_unstable();
+        let parties = ids.into_iter().filter_map(|id| match self.get(id)?.name() {
+            PlaceName::Inbox(party) => Some((id, party)),
+            PlaceName::Subscription(_) => None,
+        });
+        parties
+            .filter(|(_, party)| party.as_str().starts_with(prefix))
+            .collect()
+    }
+}

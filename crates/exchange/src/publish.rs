@@ -1,0 +1,136 @@
+//! Whether a message is new, legal and deliverable, and which places get it.
+//!
+//! The order matters: a repeat is recognised before the AEP flow machine judges it, so that a repeated
+//! task event is a duplicate and not an illegal move; and everything that can be refused is refused
+//! before anything changes. Nothing here reads the envelope.
+
+mod route;
+
+pub(crate) use route::wildcard_prefix;
+
+use crate::dedupe::{First, Key};
+use crate::exchange::Exchange;
+use crate::listen::ChannelId;
+use crate::place::PlaceId;
+use crate::record::Record;
+use bytes::Bytes;
+use protocol::{Code, DialectName, Fault, Header, Party, Rejection, Timestamp};
+use std::sync::Arc;
+
+/// What became of one recipient when the message was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecipientState {
+    /// The message waits for it, or for whoever subscribed to it.
+    Stored,
+    /// It has no inbox and none can be opened, because there are too many places.
+    Refused,
+}
+
+impl RecipientState {
+    /// The word in receipts.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What a publish did.
+#[derive(Debug)]
+pub struct Publication {
+    /// Where the message is in the journal; for a duplicate, where the first is.
+    pub sequence: u64,
+    /// Whether the same bytes were published before.
+    pub duplicate: bool,
+    /// One line per recipient, as the receipt shows them. Empty for a duplicate: the journal's record
+    /// at `sequence` has the lines of the first.
+    pub recipients: Vec<(Party, RecipientState)>,
+    /// To append; `None` for a duplicate.
+    pub record: Option<Record>,
+    /// Places that have something new to pull.
+    pub wake: Vec<PlaceId>,
+    /// Channels whose readers want it.
+    pub channels: Vec<ChannelId>,
+}
+
+impl Exchange {
+    /// Accepts a message. `sequence` is the one its record will have in the journal.
+    ///
+    /// A message of the log intake goes to nobody; readers of the journal still see it, so live
+    /// channels are told.
+    ///
+    /// # Errors
+    /// `id_conflict`, `identity_malformed` (a wildcard recipient of anything but an event),
+    /// `too_many_targets`, `overloaded` (no recipient's inbox can be opened), and those of
+    /// [`Flow::accept`](protocol::dialect::aep::flow::Flow::accept). Nothing has changed then.
+    pub fn publish(
+        &mut self,
+        now: Timestamp,
+        sequence: u64,
+        header: Arc<Header>,
+        envelope: Bytes,
+    ) -> Result<Publication, Rejection> {
+        let key = Key::new(&header.sender, &header.dedupe_key);
+        if let Some(first) = self.dedupe.first(key) {
+            return repeat(first, &header);
+        }
+        let route = self.route(&header)?;
+        if let Some(facts) = &header.flow {
+            self.flow.accept(&header.id, facts)?;
+        }
+        self.dedupe.remember(key, sequence, header.fingerprint);
+        for party in &route.fresh {
+            self.places.open_inbox(self.places.next_id(0), party);
+        }
+        self.deliver(sequence, &route.places);
+        let channels = self.channels.matching(&header);
+        let record = Record::Published {
+            at: now,
+            recipients: route.lines.clone(),
+            places: route.places.clone(),
+            moves_flow: header.flow.is_some(),
+            header,
+            envelope,
+        };
+        Ok(Publication {
+            sequence,
+            duplicate: false,
+            recipients: route.lines,
+            record: Some(record),
+            wake: route.places,
+            channels,
+        })
+    }
+
+    /// Puts a message into places.
+    pub(crate) fn deliver(&mut self, sequence: u64, places: &[PlaceId]) {
+        for place in places {
+            self.places.change(*place, |place, _| place.push(sequence));
+        }
+    }
+}
+
+fn repeat(first: First, header: &Header) -> Result<Publication, Rejection> {
+    if !first.is_repeated_by(header.fingerprint) {
+        let pointer = match header.dialect {
+            DialectName::Aee | DialectName::Aep => "/id",
+            DialectName::Uai if header.dedupe_key == header.id => "/message_id",
+            DialectName::Uai => "/delivery/idempotency_key",
+        };
+        let detail = format!(
+            "expected the bytes that {} first sent under {:?}",
+            header.sender, header.dedupe_key
+        );
+        return Err(Fault::new(Code::IdConflict, pointer, "ARCHITECTURE dedupe", detail).into());
+    }
+    Ok(Publication {
+        sequence: first.sequence,
+        duplicate: true,
+        recipients: Vec::new(),
+        record: None,
+        wake: Vec::new(),
+        channels: Vec::new(),
+    })
+}

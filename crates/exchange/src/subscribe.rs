@@ -1,0 +1,235 @@
+//! Durable subscriptions: a name, a filter, and a place of their own or a party's inbox.
+//!
+//! A subscription gets messages accepted after it. Who may subscribe to what is not decided here.
+
+use crate::exchange::Exchange;
+use crate::matcher::Matcher;
+use crate::place::{Place, PlaceId, PlaceName};
+use crate::publish::wildcard_prefix;
+use crate::record::Record;
+use foldhash::fast::FixedState;
+use protocol::{Code, Fault, Filter, Header, Party, Rejection};
+use std::collections::{BTreeMap, HashMap};
+
+/// Longest name, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// One durable subscription as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubscriptionView {
+    /// Its place.
+    pub id: PlaceId,
+    /// Its name.
+    pub name: Box<str>,
+    /// What it wants.
+    pub filter: Filter,
+    /// The party whose inbox it feeds, instead of its own place.
+    pub deliver_to: Option<Party>,
+    /// Deliveries in its own place that no reader holds.
+    pub waiting: usize,
+    /// Deliveries from its own place that a reader holds.
+    pub leased: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    by_name: BTreeMap<Box<str>, Subscription>,
+    /// Filters under the number of the subscription's place.
+    matcher: Matcher,
+    /// Where matches go when not to the subscription's own place.
+    forwards: HashMap<PlaceId, PlaceId, FixedState>,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    id: PlaceId,
+    deliver_to: Option<Party>,
+}
+
+impl Subscriptions {
+    pub(crate) fn count(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// The places of all subscriptions that want this message, perhaps one place several times.
+    pub(crate) fn places_for(&self, header: &Header) -> impl Iterator<Item = PlaceId> {
+        let ids = self.matcher.matching(header).into_iter().map(PlaceId);
+        ids.map(|id| self.forwards.get(&id).copied().unwrap_or(id))
+    }
+}
+
+impl Exchange {
+    /// Creates a subscription or, with the same filter and `deliver_to`, confirms it; then there is
+    /// no record.
+    ///
+    /// # Errors
+    /// `subscription_conflict` when the name stands for something else, `too_short` or `too_long` for
+    /// the name, `identity_malformed` when `deliver_to` can have no inbox, `overloaded` when there
+    /// are too many places.
+    pub fn put_subscription(
+        &mut self,
+        name: &str,
+        filter: Filter,
+        deliver_to: Option<Party>,
+    ) -> Result<(SubscriptionView, Option<Record>), Rejection> {
+        check_name(name)?;
+        if let Some(party) = &deliver_to {
+            check_party(party)?;
+        }
+        if let Some(view) = self.subscription(name) {
+            if view.filter == filter && view.deliver_to == deliver_to {
+                return Ok((view, None));
+            }
+            let detail =
+                format!("expected the filter and deliver_to that {name:?} has, got others");
+            return Err(fault(Code::SubscriptionConflict, "/name", detail).into());
+        }
+        let inbox = deliver_to.as_ref().map(|party| self.places.inbox(party));
+        let needed = if inbox == Some(None) { 2 } else { 1 };
+        let max = self.settings.places_max;
+        if self.places.room(max) < needed {
+            let detail = format!("expected at most {max} inboxes and subscriptions, got more");
+            return Err(fault(Code::Overloaded, "", detail).into());
+        }
+        let id = self.places.next_id(0);
+        let inbox = inbox.map(|open| open.unwrap_or(self.places.next_id(1)));
+        self.insert_subscription(id, name, filter.clone(), deliver_to.clone(), inbox);
+        let name: Box<str> = name.into();
+        let view = SubscriptionView {
+            id,
+            name: name.clone(),
+            filter: filter.clone(),
+            deliver_to: deliver_to.clone(),
+            waiting: 0,
+            leased: 0,
+        };
+        Ok((
+            view,
+            Some(Record::SubscriptionPut {
+                id,
+                name,
+                filter,
+                deliver_to,
+                inbox,
+            }),
+        ))
+    }
+
+    /// Removes a subscription and everything that waits in its place. What it already put into an
+    /// inbox stays there.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub fn remove_subscription(&mut self, name: &str) -> Result<Record, Rejection> {
+        let Some(subscription) = self.subscriptions.by_name.get(name) else {
+            let detail = format!("expected a subscription, got {name:?}");
+            return Err(fault(Code::NotFound, "/name", detail).into());
+        };
+        let id = subscription.id;
+        self.drop_subscription(id);
+        Ok(Record::SubscriptionRemoved { id })
+    }
+
+    /// Every durable subscription, in order of the names.
+    #[must_use]
+    pub fn subscriptions(&self) -> Vec<SubscriptionView> {
+        self.subscriptions
+            .by_name
+            .keys()
+            .filter_map(|name| self.subscription(name))
+            .collect()
+    }
+
+    /// One durable subscription.
+    #[must_use]
+    pub fn subscription(&self, name: &str) -> Option<SubscriptionView> {
+        let (name, subscription) = self.subscriptions.by_name.get_key_value(name)?;
+        let place = self.places.get(subscription.id)?;
+        Some(SubscriptionView {
+            id: subscription.id,
+            name: name.clone(),
+            filter: self
+                .subscriptions
+                .matcher
+                .filter(subscription.id.0)?
+                .clone(),
+            deliver_to: subscription.deliver_to.clone(),
+            waiting: place.waiting(),
+            leased: place.held_count(),
+        })
+    }
+
+    /// The number of a place; an inbox exists from its first message on.
+    #[must_use]
+    pub fn place(&self, name: &PlaceName) -> Option<PlaceId> {
+        match name {
+            PlaceName::Inbox(party) => self.places.inbox(party),
+            PlaceName::Subscription(name) => self
+                .subscriptions
+                .by_name
+                .get(name)
+                .map(|subscription| subscription.id),
+        }
+    }
+
+    /// The name of a place.
+    #[must_use]
+    pub fn place_name(&self, id: PlaceId) -> Option<&PlaceName> {
+        self.places.get(id).map(Place::name)
+    }
+
+    pub(crate) fn insert_subscription(
+        &mut self,
+        id: PlaceId,
+        name: &str,
+        filter: Filter,
+        deliver_to: Option<Party>,
+        inbox: Option<PlaceId>,
+    ) {
+        self.places.open(id, PlaceName::Subscription(name.into()));
+        if let (Some(party), Some(inbox)) = (&deliver_to, inbox) {
+            self.places.open_inbox(inbox, party);
+            self.subscriptions.forwards.insert(id, inbox);
+        }
+        self.subscriptions.matcher.insert(id.0, filter);
+        self.subscriptions
+            .by_name
+            .insert(name.into(), Subscription { id, deliver_to });
+    }
+
+    pub(crate) fn drop_subscription(&mut self, id: PlaceId) {
+        if let Some(PlaceName::Subscription(name)) = self.place_name(id).cloned() {
+            self.subscriptions.by_name.remove(&name);
+            self.subscriptions.forwards.remove(&id);
+            self.subscriptions.matcher.remove(id.0);
+            self.places.close(id);
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Fault> {
+    match name.len() {
+        0 => Err(fault(
+            Code::TooShort,
+            "/name",
+            "expected a name, got an empty text".into(),
+        )),
+        1..=NAME_BYTES_MAX => Ok(()),
+        length => {
+            let detail = format!("expected at most {NAME_BYTES_MAX} bytes, got {length}");
+            Err(fault(Code::TooLong, "/name", detail))
+        }
+    }
+}
+
+fn check_party(party: &Party) -> Result<(), Fault> {
+    if !party.is_channel() && wildcard_prefix(party).is_none() {
+        return Ok(());
+    }
+    let detail = format!("expected a party with an inbox, got `{party}`");
+    Err(fault(Code::IdentityMalformed, "/deliver_to", detail))
+}
+
+fn fault(code: Code, pointer: &str, detail: String) -> Fault {
+    Fault::new(code, pointer, "ARCHITECTURE subscriptions", detail)
+}

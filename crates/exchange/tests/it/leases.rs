@@ -1,0 +1,227 @@
+//! Deliveries are held by one reader at a time, and none is lost.
+
+use crate::world::{Message, World, filter, sequences};
+use interwire_exchange::{DeliveryId, Lease, PlaceId, Settings, Settle};
+use protocol::Code;
+
+const LOST: Option<Code> = Some(Code::LeaseLost);
+
+/// An inbox with `count` messages, sequences from 1.
+fn world(count: usize) -> (World, PlaceId) {
+    world_with(count, Settings::default())
+}
+
+fn world_with(count: usize, settings: Settings) -> (World, PlaceId) {
+    let mut world = World::with(settings);
+    for n in 0..count {
+        world.publish(Message::new(&format!("m{n}"), &["agent:b"]));
+    }
+    let place = world.inbox("agent:b").unwrap();
+    (world, place)
+}
+
+fn ids(leases: &[Lease]) -> Vec<DeliveryId> {
+    leases.iter().map(Lease::id).collect()
+}
+
+#[test]
+fn first_attempts_come_in_journal_order() {
+    let (mut world, place) = world(5);
+    assert_eq!(sequences(&world.pull(place, 2)), [1, 2]);
+    assert_eq!(sequences(&world.pull(place, 9)), [3, 4, 5]);
+    assert_eq!(world.pull(place, 9), []);
+}
+
+#[test]
+fn a_lease_that_runs_out_is_handed_out_again_and_the_late_ack_is_refused() {
+    let (mut world, place) = world(2);
+    let late = world.pull(place, 1);
+    assert_eq!(world.exchange.next_deadline(), Some(late[0].until));
+    assert_eq!(world.pass(29_999), []);
+    assert_eq!(world.pass(1), [place]);
+    let next = world.pull(place, 9);
+    assert_eq!(sequences(&next), [1, 2]);
+    assert_eq!((next[0].attempt, next[1].attempt), (2, 1));
+    assert_eq!(world.settle(&ids(&late), Settle::Ack).0, [LOST]);
+    world.ack(&next);
+    assert_eq!(world.exchange.counts().leased, 0);
+}
+
+#[test]
+fn a_lease_over_by_the_clock_is_lost_even_before_anybody_else_has_it() {
+    let (mut world, place) = world(1);
+    let late = world.pull(place, 1);
+    world.now = late[0].until;
+    assert_eq!(
+        world
+            .settle(&ids(&late), Settle::Extend { lease_ms: None })
+            .0,
+        [LOST]
+    );
+    assert_eq!(world.exchange.expire(world.now), [place]);
+}
+
+#[test]
+fn a_delivery_is_settled_once() {
+    let (mut world, place) = world(1);
+    let [delivery] = ids(&world.pull(place, 1))[..] else {
+        panic!("expected one")
+    };
+    assert_eq!(
+        world.settle(&[delivery, delivery], Settle::Ack).0,
+        [None, LOST]
+    );
+    let wrong = DeliveryId {
+        fence: delivery.fence.wrapping_add(1),
+        ..delivery
+    };
+    let nowhere = DeliveryId {
+        place: PlaceId(99),
+        ..delivery
+    };
+    let (results, ..) = world
+        .exchange
+        .settle(world.now, &[wrong, nowhere], Settle::Ack);
+    let pointers: Vec<_> = results
+        .into_iter()
+        .map(|result| result.unwrap_err().first().pointer.clone())
+        .collect();
+    assert_eq!(pointers, ["/deliveries/0", "/deliveries/1"]);
+}
+
+#[test]
+fn a_nack_waits_at_least_the_floor_and_counts_attempts() {
+    let (mut world, place) = world(1);
+    for (attempt, wish, wait) in [
+        (1, None, 100),
+        (2, Some(-5), 100),
+        (3, Some(7_000), 7_000),
+        (4, Some(i64::MAX), 86_400_000),
+    ] {
+        let lease = world.pull(place, 1);
+        assert_eq!(lease[0].attempt, attempt);
+        world.settle(
+            &ids(&lease),
+            Settle::Nack {
+                retry_after_ms: wish,
+            },
+        );
+        assert_eq!(world.exchange.counts().waiting, 1);
+        assert_eq!(world.pass(wait - 1), [], "{wish:?}");
+        assert_eq!(world.pull(place, 1), []);
+        assert_eq!(world.pass(1), [place], "{wish:?}");
+    }
+}
+
+#[test]
+fn what_came_back_goes_before_what_is_new() {
+    let (mut world, place) = world(4);
+    let leases = world.pull(place, 3);
+    world.settle(
+        &ids(&leases[1..]),
+        Settle::Nack {
+            retry_after_ms: None,
+        },
+    );
+    world.ack(&leases[..1]);
+    world.pass(100);
+    assert_eq!(sequences(&world.pull(place, 9)), [2, 3, 4]);
+}
+
+#[test]
+fn an_extension_moves_the_end_both_ways() {
+    let (mut world, place) = world(1);
+    let lease = ids(&world.pull(place, 1));
+    world.settle(
+        &lease,
+        Settle::Extend {
+            lease_ms: Some(90_000),
+        },
+    );
+    assert_eq!(world.pass(89_999), []);
+    assert_eq!(
+        world
+            .settle(&lease, Settle::Extend { lease_ms: Some(10) })
+            .0,
+        [None]
+    );
+    assert_eq!(world.pass(10), [place]);
+    assert_eq!(world.exchange.next_deadline(), None);
+}
+
+#[test]
+fn the_in_flight_limit_holds_and_an_ack_at_the_limit_wakes() {
+    let (mut world, place) = world_with(
+        4,
+        Settings {
+            in_flight_max: 2,
+            ..Settings::default()
+        },
+    );
+    let leases = world.pull(place, 9);
+    assert_eq!(sequences(&leases), [1, 2]);
+    assert_eq!(world.pull(place, 9), []);
+    assert_eq!(world.settle(&ids(&leases), Settle::Ack).1, [place]);
+    let leases = world.pull(place, 1);
+    assert_eq!(
+        world.settle(&ids(&leases), Settle::Ack).1,
+        [],
+        "was not at the limit"
+    );
+    assert_eq!(sequences(&world.pull(place, 9)), [4]);
+}
+
+#[test]
+fn acks_of_one_call_make_one_record_per_place() {
+    let mut world = World::new();
+    for n in 0..3 {
+        world.publish(Message::new(&format!("m{n}"), &["agent:b", "agent:c"]));
+    }
+    let [b, c] = ["agent:b", "agent:c"].map(|party| world.inbox(party).unwrap());
+    let mut leases = world.pull(b, 3);
+    leases.extend(world.pull(c, 2));
+    leases.reverse();
+    let (_, records, _) = world.exchange.settle(world.now, &ids(&leases), Settle::Ack);
+    let acked = |place, sequences: &[u64]| interwire_exchange::Record::Acked {
+        place,
+        sequences: sequences.to_vec(),
+    };
+    assert_eq!(records, [acked(b, &[1, 2, 3]), acked(c, &[1, 2])]);
+}
+
+#[test]
+fn a_removed_subscription_takes_its_deliveries_and_deadlines_along() {
+    let mut world = World::new();
+    let place = world.subscribe("s", filter([]), None);
+    for n in 0..4 {
+        world.publish(Message::new(&format!("m{n}"), &[]));
+    }
+    let leases = world.pull(place, 2);
+    world.settle(
+        &ids(&leases[..1]),
+        Settle::Nack {
+            retry_after_ms: None,
+        },
+    );
+    world.unsubscribe("s");
+    let counts = world.exchange.counts();
+    assert_eq!(
+        (counts.waiting, counts.leased, counts.subscriptions),
+        (0, 0, 0)
+    );
+    assert_eq!(world.exchange.next_deadline(), None);
+    assert_eq!(world.settle(&ids(&leases[1..]), Settle::Ack).0, [LOST]);
+    assert_eq!(world.pull(place, 9), []);
+}
+
+#[test]
+fn a_reader_that_slept_through_a_restart_cannot_settle() {
+    let (mut world, place) = world(3);
+    let old = world.pull(place, 3);
+    let mut world = world.rebuilt();
+    let new = world.pull(place, 3);
+    assert_eq!(sequences(&new), [1, 2, 3]);
+    assert_eq!(new[0].attempt, 1);
+    assert_eq!(world.settle(&ids(&old), Settle::Ack).0, [LOST; 3]);
+    world.ack(&new);
+}

@@ -1,0 +1,17 @@
+//! The exchange through its public door: one file per promise.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets the unexpected should stop"
+)]
+
+mod dedupe;
+mod flow;
+mod leases;
+mod live;
+mod model;
+mod rebuild;
+mod routing;
+mod subscriptions;
+mod world;

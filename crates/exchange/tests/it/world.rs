@@ -1,0 +1,205 @@
+//! An exchange with a journal in memory and a clock that tests move.
+
+use bytes::Bytes;
+use interwire_exchange::{
+    DeliveryId, Exchange, Lease, PlaceId, PlaceName, Publication, Record, Settings, Settle,
+};
+use protocol::{
+    Act, Code, DialectName, Filter, Header, Intake, Party, Priority, Rejection, Timestamp, digest,
+};
+use std::sync::Arc;
+
+/// What a test says about one message; the rest is the same for all.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub header: Header,
+    pub envelope: Bytes,
+}
+
+impl Message {
+    pub fn new(id: &str, recipients: &[&str]) -> Self {
+        let header = Header {
+            dialect: DialectName::Aep,
+            id: id.into(),
+            sender: Party::parse("agent:a"),
+            act: Act::Inform,
+            kind: "agent.ready".into(),
+            recipients: recipients.iter().map(|text| Party::parse(text)).collect(),
+            topics: Vec::new(),
+            conversation: None,
+            correlation: None,
+            cause: None,
+            task: None,
+            session: None,
+            intent: None,
+            priority: Priority::Normal,
+            deadline: None,
+            intake: Intake::Work,
+            dedupe_key: id.into(),
+            flow: None,
+            fingerprint: digest(id.as_bytes()),
+        };
+        Self {
+            header,
+            envelope: Bytes::copy_from_slice(id.as_bytes()),
+        }
+    }
+
+    pub fn with(mut self, change: impl FnOnce(&mut Header)) -> Self {
+        change(&mut self.header);
+        self
+    }
+
+    pub fn from(self, sender: &str) -> Self {
+        self.with(|header| header.sender = Party::parse(sender))
+    }
+
+    pub fn bytes(self, text: &str) -> Self {
+        let envelope = Bytes::copy_from_slice(text.as_bytes());
+        Self {
+            envelope,
+            ..self.with(|header| header.fingerprint = digest(text.as_bytes()))
+        }
+    }
+}
+
+pub struct World {
+    pub exchange: Exchange,
+    pub settings: Settings,
+    /// Kind and body of each record; the first has sequence 1.
+    pub journal: Vec<(u8, Bytes)>,
+    pub now: Timestamp,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub fn with(settings: Settings) -> Self {
+        let now = Timestamp::from_millis(1_772_274_600_000);
+        Self {
+            exchange: Exchange::new(settings.clone()),
+            settings,
+            journal: Vec::new(),
+            now,
+        }
+    }
+
+    pub fn next_sequence(&self) -> u64 {
+        self.journal.len() as u64 + 1
+    }
+
+    pub fn append(&mut self, record: &Record) {
+        let mut body = Vec::new();
+        record.encode_head(&mut body);
+        if let Record::Published { envelope, .. } = record {
+            body.extend_from_slice(envelope);
+        }
+        self.journal.push((record.kind(), body.into()));
+    }
+
+    pub fn try_publish(&mut self, message: Message) -> Result<Publication, Rejection> {
+        let sequence = self.next_sequence();
+        let header = Arc::new(message.header);
+        let publication = self
+            .exchange
+            .publish(self.now, sequence, header, message.envelope)?;
+        if let Some(record) = &publication.record {
+            self.append(record);
+        }
+        Ok(publication)
+    }
+
+    pub fn publish(&mut self, message: Message) -> Publication {
+        self.try_publish(message).unwrap()
+    }
+
+    pub fn refusal(&mut self, message: Message) -> (Code, String) {
+        let refusal = self.try_publish(message).unwrap_err();
+        (refusal.code(), refusal.first().pointer.clone())
+    }
+
+    pub fn subscribe(&mut self, name: &str, filter: Filter, deliver_to: Option<&str>) -> PlaceId {
+        let deliver_to = deliver_to.map(Party::parse);
+        let (view, record) = self
+            .exchange
+            .put_subscription(name, filter, deliver_to)
+            .unwrap();
+        if let Some(record) = record {
+            self.append(&record);
+        }
+        view.id
+    }
+
+    pub fn unsubscribe(&mut self, name: &str) {
+        let record = self.exchange.remove_subscription(name).unwrap();
+        self.append(&record);
+    }
+
+    pub fn inbox(&self, party: &str) -> Option<PlaceId> {
+        self.exchange.place(&PlaceName::Inbox(Party::parse(party)))
+    }
+
+    pub fn pull(&mut self, place: PlaceId, max: usize) -> Vec<Lease> {
+        self.exchange.pull(self.now, place, max)
+    }
+
+    /// Pulls from an inbox that must exist; the sequences.
+    pub fn pull_inbox(&mut self, party: &str) -> Vec<u64> {
+        let place = self.inbox(party).unwrap();
+        sequences(&self.pull(place, usize::MAX))
+    }
+
+    pub fn settle(
+        &mut self,
+        deliveries: &[DeliveryId],
+        how: Settle,
+    ) -> (Vec<Option<Code>>, Vec<PlaceId>) {
+        let (results, records, wake) = self.exchange.settle(self.now, deliveries, how);
+        for record in &records {
+            self.append(record);
+        }
+        (
+            results
+                .into_iter()
+                .map(|result| result.err().map(|refusal| refusal.code()))
+                .collect(),
+            wake,
+        )
+    }
+
+    pub fn ack(&mut self, leases: &[Lease]) {
+        let ids: Vec<_> = leases.iter().map(Lease::id).collect();
+        let (results, _) = self.settle(&ids, Settle::Ack);
+        assert!(results.iter().all(Option::is_none), "{results:?}");
+    }
+
+    /// Moves the clock and lets time do its work.
+    pub fn pass(&mut self, millis: i64) -> Vec<PlaceId> {
+        self.now = self.now.plus_millis(millis);
+        self.exchange.expire(self.now)
+    }
+
+    /// The state after a restart, from the bytes of the journal.
+    pub fn rebuilt(&self) -> World {
+        let mut exchange = Exchange::new(self.settings.clone());
+        for (at, (kind, body)) in self.journal.iter().enumerate() {
+            exchange.apply(at as u64 + 1, Record::decode(*kind, body).unwrap());
+        }
+        World {
+            exchange,
+            settings: self.settings.clone(),
+            journal: self.journal.clone(),
+            now: self.now.plus_millis(1),
+        }
+    }
+}
+
+pub fn sequences(leases: &[Lease]) -> Vec<u64> {
+    leases.iter().map(|lease| lease.sequence).collect()
+}
+
+pub fn filter<const N: usize>(pairs: [(&str, &str); N]) -> Filter {
+    Filter::from_pairs(pairs).unwrap()
+}

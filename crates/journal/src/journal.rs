@@ -1,0 +1,224 @@
+//! The one writer.
+
+use crate::reader::Shared;
+use crate::segment::{Header, Segment};
+use crate::{Disk, Error, Reader, Recovery, frame, recovery};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The disk has it: survives a crash of the machine.
+    Fsync,
+    /// The system has it: survives the end of the process, at any moment.
+    Os,
+    /// The process has it.
+    Memory,
+}
+
+/// How to open a journal.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A segment is closed when it has grown to this many bytes.
+    pub segment_bytes: u64,
+    /// What a commit survives.
+    pub durability: Durability,
+    /// Random bits that name a new journal; not used when one exists.
+    pub lineage: u64,
+    /// The wall clock, written into headers for people to read.
+    pub now_ms: i64,
+}
+
+impl Options {
+    /// 64 MiB segments, fsync.
+    #[must_use]
+    pub fn new(lineage: u64) -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            durability: Durability::Fsync,
+            lineage,
+            now_ms: 0,
+        }
+    }
+}
+
+/// The writer. There is one per folder; the caller sees to that.
+pub struct Journal {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) options: Options,
+    pub(crate) manifest: crate::manifest::Manifest,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) active: Arc<Segment>,
+    /// The newest sequence that a sync has covered.
+    pub(crate) synced: Arc<AtomicU64>,
+    /// Appended records that are not written yet.
+    pub(crate) pending: Vec<u8>,
+    /// Where each pending record begins in `pending`, for the sparse index.
+    pub(crate) starts: Vec<(u64, u64)>,
+    pub(crate) next: u64,
+    pub(crate) is_poisoned: bool,
+    pub(crate) recovery: Recovery,
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal")
+            .field("next", &self.next)
+            .field("active", &self.active)
+            .finish()
+    }
+}
+
+impl Journal {
+    /// Opens the journal in a folder, or makes one.
+    ///
+    /// A torn tail, which no commit ever covered, is cut. Damage to what was durable refuses.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::UnknownFormat`], [`Error::Io`].
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Self, Error> {
+        recovery::open(disk, options)
+    }
+
+    /// What opening found.
+    #[must_use]
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// The sequence that the next [`Self::append`] gets; the first record is 1.
+    #[must_use]
+    pub fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// Buffers one record made of `parts` laid end to end and returns its sequence. Nothing is
+    /// written before [`Self::commit`]. The parts together must stay below
+    /// [`frame::BODY_BYTES_MAX`].
+    pub fn append(&mut self, kind: u8, parts: &[&[u8]]) -> u64 {
+        let sequence = self.next;
+        let back = sequence.saturating_sub(self.synced.load(Ordering::Acquire));
+        self.starts.push((sequence, self.pending.len() as u64));
+        // A distance that does not fit only makes recovery more careful about what it may cut.
+        frame::write(
+            &mut self.pending,
+            sequence,
+            u32::try_from(back).unwrap_or(u32::MAX),
+            kind,
+            parts,
+        );
+        self.next += 1;
+        sequence
+    }
+
+    /// Writes all appended records with one write, syncs once, and only then shows them to readers.
+    ///
+    /// # Errors
+    /// The disk's error the first time, [`Error::Poisoned`] ever after: what was appended is not
+    /// durable, and nothing is written again before a restart.
+    pub fn commit(&mut self) -> Result<(), Error> {
+        if self.is_poisoned {
+            return Err(Error::Poisoned);
+        }
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let written = self.write();
+        if written.is_err() {
+            self.is_poisoned = true;
+        }
+        written
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        if self.active.end() >= self.options.segment_bytes {
+            self.roll()?;
+        }
+        let start = self.active.end();
+        self.active.file.write_at(&self.pending, start)?;
+        if self.options.durability == Durability::Fsync {
+            self.active.file.sync()?;
+            self.synced.store(self.next - 1, Ordering::Release);
+        }
+        for (sequence, offset) in self.starts.drain(..) {
+            self.active.note(sequence, start + offset);
+        }
+        self.active.publish(start + self.pending.len() as u64);
+        self.shared.publish(self.next - 1);
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Seals the active segment and begins the next. Batches never span segments.
+    fn roll(&mut self) -> Result<(), Error> {
+        let last = self.shared.range().1;
+        if self.options.durability == Durability::Os {
+            self.active.file.sync()?;
+            self.synced.store(last, Ordering::Release);
+        }
+        recovery::write_sidecar(self.disk.as_ref(), &self.active, last)?;
+        let header = Header {
+            lineage: self.manifest.lineage,
+            epoch: self.manifest.epoch,
+            first: last + 1,
+            created_ms: self.options.now_ms,
+        };
+        self.active = Arc::new(Segment::create(self.disk.as_ref(), header)?);
+        self.shared.add(Arc::clone(&self.active));
+        Ok(())
+    }
+
+    /// A reader of durable records.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// With [`Durability::Os`]: something that syncs beside the appends, never in front of them.
+    #[must_use]
+    pub fn syncer(&self) -> Syncer {
+        Syncer {
+            shared: Arc::clone(&self.shared),
+            synced: Arc::clone(&self.synced),
+        }
+    }
+
+    /// Syncs, and notes that nothing was lost.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after a failed write; then the journal is not clean.
+    pub fn close(mut self) -> Result<(), Error> {
+        self.commit()?;
+        if self.options.durability != Durability::Memory {
+            self.active.file.sync()?;
+        }
+        self.manifest.is_clean = true;
+        self.manifest.write(self.disk.as_ref())
+    }
+}
+
+/// Syncs what was written, from any thread.
+#[derive(Clone, Debug)]
+pub struct Syncer {
+    shared: Arc<Shared>,
+    synced: Arc<AtomicU64>,
+}
+
+impl Syncer {
+    /// Makes everything committed so far survive a crash of the machine.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn sync(&self) -> Result<(), Error> {
+        let (segment, last) = self.shared.newest();
+        if self.synced.load(Ordering::Acquire) >= last {
+            return Ok(());
+        }
+        segment.file.sync()?;
+        self.synced.fetch_max(last, Ordering::AcqRel);
+        Ok(())
+    }
+}

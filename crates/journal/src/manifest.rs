@@ -1,0 +1,90 @@
+//! The MANIFEST file: which journal this is. 64 bytes, replaced whole.
+
+use crate::frame::array;
+use crate::{Disk, Durability, Error};
+
+/// Its file name.
+pub(crate) const NAME: &str = "MANIFEST";
+/// Version of the manifest, the segments and the records' framing.
+pub const FORMAT_VERSION: u16 = 1;
+const MAGIC: &[u8; 8] = b"IWJMAN01";
+const BYTES: usize = 64;
+
+/// What identifies a journal and how it was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub lineage: u64,
+    pub epoch: u32,
+    pub created_ms: i64,
+    /// Closed with everything synced.
+    pub is_clean: bool,
+    /// The durability of the life that wrote it.
+    pub durability: Durability,
+}
+
+impl Manifest {
+    pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Self>, Error> {
+        let file = match disk.open(NAME) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut bytes = [0; BYTES];
+        let count = file.read_at(&mut bytes, 0)?;
+        let damaged = || Error::corrupt(NAME, 0, "expected a manifest with a check sum that fits");
+        if count < BYTES || !bytes.starts_with(MAGIC) {
+            return Err(damaged());
+        }
+        let covered = bytes.get(..BYTES - 4).unwrap_or_default();
+        let crc = u32::from_le_bytes(array(&bytes, BYTES - 4).ok_or_else(damaged)?);
+        if crc32c::crc32c(covered) != crc {
+            return Err(damaged());
+        }
+        let version = u16::from_le_bytes(array(&bytes, 8).ok_or_else(damaged)?);
+        if version != FORMAT_VERSION {
+            return Err(Error::UnknownFormat {
+                file: NAME.into(),
+                version,
+            });
+        }
+        let flags = u16::from_le_bytes(array(&bytes, 10).ok_or_else(damaged)?);
+        Ok(Some(Self {
+            lineage: u64::from_le_bytes(array(&bytes, 16).ok_or_else(damaged)?),
+            epoch: u32::from_le_bytes(array(&bytes, 12).ok_or_else(damaged)?),
+            created_ms: i64::from_le_bytes(array(&bytes, 24).ok_or_else(damaged)?),
+            is_clean: flags & 1 != 0,
+            durability: match flags >> 8 {
+                0 => Durability::Fsync,
+                1 => Durability::Os,
+                _ => Durability::Memory,
+            },
+        }))
+    }
+
+    /// Replaces the manifest: written aside, synced, renamed, folder synced.
+    pub(crate) fn write(&self, disk: &dyn Disk) -> Result<(), Error> {
+        let durability: u16 = match self.durability {
+            Durability::Fsync => 0,
+            Durability::Os => 1,
+            Durability::Memory => 2,
+        };
+        let flags = u16::from(self.is_clean) | durability << 8;
+        let mut bytes = Vec::with_capacity(BYTES);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&flags.to_le_bytes());
+        bytes.extend_from_slice(&self.epoch.to_le_bytes());
+        bytes.extend_from_slice(&self.lineage.to_le_bytes());
+        bytes.extend_from_slice(&self.created_ms.to_le_bytes());
+        bytes.resize(BYTES - 4, 0);
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        let aside = "MANIFEST.new";
+        let file = disk.create(aside)?;
+        file.write_at(&bytes, 0)?;
+        file.sync()?;
+        disk.rename(aside, NAME)?;
+        disk.sync_folder()?;
+        Ok(())
+    }
+}

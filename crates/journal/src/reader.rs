@@ -1,0 +1,235 @@
+//! Reading durable records from any place, beside the writer.
+
+use crate::frame::{self, Scan};
+use crate::segment::Segment;
+use crate::{Cursor, CursorFault, Error};
+use bytes::Bytes;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Least bytes of one file read, so that small steps do not become small reads.
+const READ_BYTES_MIN: u64 = 4 << 10;
+
+/// One durable record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its place.
+    pub sequence: u64,
+    /// What the body is; see the writer's own list.
+    pub kind: u8,
+    /// The body; shares one buffer with its neighbours.
+    pub body: Bytes,
+}
+
+/// What the writer and the readers have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub lineage: u64,
+    pub epoch: u32,
+    segments: RwLock<Vec<Arc<Segment>>>,
+    durable: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(lineage: u64, epoch: u32, segments: Vec<Arc<Segment>>, durable: u64) -> Self {
+        Self {
+            lineage,
+            epoch,
+            segments: RwLock::new(segments),
+            durable: AtomicU64::new(durable),
+        }
+    }
+
+    pub(crate) fn add(&self, segment: Arc<Segment>) {
+        self.segments.write().push(segment);
+    }
+
+    pub(crate) fn publish(&self, sequence: u64) {
+        self.durable.store(sequence, Ordering::Release);
+    }
+
+    pub(crate) fn range(&self) -> (u64, u64) {
+        let last = self.durable.load(Ordering::Acquire);
+        let first = self
+            .segments
+            .read()
+            .first()
+            .map_or(1, |segment| segment.first);
+        (first, last)
+    }
+
+    /// The active segment and the newest durable sequence, taken so that the sequence is covered by
+    /// it or by an older, already synced one.
+    pub(crate) fn newest(&self) -> (Arc<Segment>, u64) {
+        let last = self.durable.load(Ordering::Acquire);
+        let segments = self.segments.read();
+        let active = segments.last().map(Arc::clone);
+        drop(segments);
+        // There is always a segment; without one there would be nothing to open.
+        (
+            active.unwrap_or_else(|| unreachable!("a journal has a segment")),
+            last,
+        )
+    }
+
+    fn holding(&self, sequence: u64) -> Option<Arc<Segment>> {
+        let segments = self.segments.read();
+        let after = segments.partition_point(|segment| segment.first <= sequence);
+        segments.get(after.checked_sub(1)?).map(Arc::clone)
+    }
+}
+
+/// A reader; cheap to clone, usable from any thread. It sees durable records only.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Reader {
+    /// Records from sequence `from` on, in order: at most `records_max`, and about `bytes_max` bytes
+    /// but at least one record if there is any. Empty at the end.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and [`Error::Corrupt`] when a record is no longer what was written.
+    pub fn read(
+        &self,
+        from: u64,
+        records_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Record>, Error> {
+        let (first, last) = self.range();
+        let from = from.max(first);
+        if from > last || records_max == 0 {
+            return Ok(Vec::new());
+        }
+        let Some(segment) = self.shared.holding(from) else {
+            return Ok(Vec::new());
+        };
+        let (start, behind) = segment.locate(from);
+        let end = segment.end();
+        let wanted = (behind - start)
+            .max(bytes_max as u64)
+            .max(READ_BYTES_MIN)
+            .min(end - start);
+        let mut records = self.read_range(&segment, start, wanted, from, last, records_max)?;
+        if records.is_empty() {
+            // The record is longer than the range; its own head says how long.
+            let mut head = [0; frame::HEAD_BYTES];
+            let mut at = start;
+            while segment.file.read_at(&mut head, at)? == head.len() {
+                let Some((sequence, bytes)) = frame::peek(&head) else {
+                    break;
+                };
+                if sequence >= from {
+                    records = self.read_range(&segment, at, bytes as u64, from, last, 1)?;
+                    break;
+                }
+                at += bytes as u64;
+            }
+        }
+        if records.is_empty() {
+            return Err(Error::corrupt(
+                &segment.name,
+                start,
+                "expected a record that was durable",
+            ));
+        }
+        Ok(records)
+    }
+
+    fn read_range(
+        &self,
+        segment: &Segment,
+        start: u64,
+        length: u64,
+        from: u64,
+        last: u64,
+        records_max: usize,
+    ) -> Result<Vec<Record>, Error> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let mut buffer = vec![0; length];
+        let count = segment.file.read_at(&mut buffer, start)?;
+        buffer.truncate(count);
+        let bytes = Bytes::from(buffer);
+        let mut records = Vec::with_capacity(records_max.min(count / 256 + 1));
+        let mut at = 0;
+        while records.len() < records_max {
+            let rest = bytes.get(at..).unwrap_or_default();
+            match frame::peek(rest) {
+                // Skipped without its check sum: it is not given out.
+                Some((sequence, length)) if sequence < from => {
+                    at += length;
+                    continue;
+                }
+                Some((sequence, _)) if sequence <= last => {}
+                Some(_) | None => break,
+            }
+            match frame::scan(rest) {
+                Scan::Whole(found) => {
+                    let expected = records
+                        .last()
+                        .map_or(from, |record: &Record| record.sequence + 1);
+                    if found.sequence != expected {
+                        let offset = start + at as u64;
+                        return Err(Error::corrupt(
+                            &segment.name,
+                            offset,
+                            "expected the next sequence",
+                        ));
+                    }
+                    let body = at + frame::HEAD_BYTES;
+                    records.push(Record {
+                        sequence: found.sequence,
+                        kind: found.kind,
+                        body: bytes.slice(body..body + found.body.len()),
+                    });
+                    at += found.bytes();
+                }
+                Scan::Short { .. } => break,
+                Scan::Damaged(what) => {
+                    return Err(Error::corrupt(&segment.name, start + at as u64, what));
+                }
+            }
+        }
+        Ok(records)
+    }
+
+    /// The first kept and the last durable sequence; (1, 0) when there is nothing.
+    #[must_use]
+    pub fn range(&self) -> (u64, u64) {
+        self.shared.range()
+    }
+
+    /// The cursor just after `sequence`.
+    #[must_use]
+    pub fn cursor(&self, sequence: u64) -> Cursor {
+        Cursor {
+            lineage: self.shared.lineage,
+            epoch: self.shared.epoch,
+            sequence,
+        }
+    }
+
+    /// The sequence behind a cursor's text; reading goes on after it.
+    ///
+    /// # Errors
+    /// Why this text is not a place to read from here.
+    pub fn resolve(&self, text: &str) -> Result<u64, CursorFault> {
+        let cursor = Cursor::parse(text).ok_or(CursorFault::Unknown)?;
+        let (first, last) = self.range();
+        if cursor.lineage != self.shared.lineage & 0xFFFF_FFFF {
+            return Err(CursorFault::Foreign);
+        }
+        if cursor.epoch != self.shared.epoch {
+            return Err(CursorFault::EpochChanged);
+        }
+        if cursor.sequence > last {
+            return Err(CursorFault::Unknown);
+        }
+        if cursor.sequence + 1 < first {
+            return Err(CursorFault::Expired);
+        }
+        Ok(cursor.sequence)
+    }
+}

@@ -1,0 +1,403 @@
+//! Opening a folder: what was durable is all there, what was torn is cut, damage is named.
+//!
+//! Every record carries how far back the newest durable one was when it was written. A record that
+//! can no longer be read was either never durable (then everything written after it says so, and it
+//! is cut with them) or it was durable and is damaged (then a later record says so, and nothing
+//! starts).
+
+use crate::frame::{self, Scan};
+use crate::journal::{Durability, Journal, Options};
+use crate::manifest::Manifest;
+use crate::reader::Shared;
+use crate::segment::{self, HEADER_BYTES, Header, Scanned, Segment};
+use crate::{Disk, DiskFile, Error};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Kind of a placeholder that [`salvage`] writes for a record it could not read.
+pub const LOST: u8 = 255;
+
+/// What opening found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Segments that hold records.
+    pub segments: usize,
+    /// The newest sequence.
+    pub last: u64,
+    /// Bytes of torn tail that were cut; no commit covered them.
+    pub cut_bytes: u64,
+    /// Segments that had to be read whole because their sidecar was missing or stale.
+    pub rescanned: usize,
+    /// Whether the epoch moved because acknowledged records may be gone.
+    pub epoch_changed: bool,
+}
+
+pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Error> {
+    let mut names: Vec<(u64, String)> = disk
+        .list()?
+        .into_iter()
+        .filter_map(|name| segment::first_of(&name).map(|first| (first, name)))
+        .collect();
+    names.sort_unstable();
+    let mut recovery = Recovery::default();
+    let mut manifest = manifest(disk.as_ref(), &options, &names, &mut recovery)?;
+    manifest.is_clean = false;
+    manifest.durability = options.durability;
+    manifest.write(disk.as_ref())?;
+
+    let mut segments = Vec::with_capacity(names.len() + 1);
+    let mut next = names.first().map_or(1, |(first, _)| *first);
+    let mut tail = None;
+    for (at, (first, name)) in names.iter().enumerate() {
+        if *first != next {
+            return Err(Error::corrupt(
+                name,
+                0,
+                "expected the segment that follows the one before",
+            ));
+        }
+        let file = disk.open(name)?;
+        let is_last = at + 1 == names.len();
+        if let Some(what) = header_fault(name, file.as_ref(), &manifest, *first)? {
+            // A segment is durable before anything is written into it, so a torn header is a
+            // creation that no commit ever followed.
+            if is_last && file.len()? <= HEADER_BYTES && at > 0 {
+                recovery.cut_bytes += file.len()?;
+                disk.remove(name)?;
+                disk.sync_folder()?;
+                continue;
+            }
+            if is_last && file.len()? <= HEADER_BYTES {
+                recovery.cut_bytes += file.len()?;
+                continue;
+            }
+            return Err(Error::corrupt(name, 0, what));
+        }
+        let found = match read_sidecar(disk.as_ref(), *first, file.as_ref())?.filter(|_| !is_last) {
+            Some(found) => found,
+            None => {
+                recovery.rescanned += usize::from(!is_last);
+                let found = segment::scan(file.as_ref(), *first)?;
+                check_damage(name, file.as_ref(), &found, is_last, options.durability)?;
+                found
+            }
+        };
+        let opened = Segment::opened(name.clone(), *first, Arc::clone(&file), found.end);
+        opened.set_sparse(found.sparse.clone());
+        let opened = Arc::new(opened);
+        if !is_last && found.sparse.is_empty() && found.last < *first {
+            return Err(Error::corrupt(
+                name,
+                HEADER_BYTES,
+                "expected records in a closed segment",
+            ));
+        }
+        next = found.last + 1;
+        if is_last {
+            recovery.cut_bytes += cut(file.as_ref(), &found)?;
+            tail = Some((Arc::clone(&opened), found));
+        } else if recovery.rescanned > 0 {
+            write_sidecar(disk.as_ref(), &opened, found.last)?;
+        }
+        segments.push(opened);
+    }
+    if let Some((opened, found)) = &tail {
+        prove(opened.file.as_ref(), found, options.durability)?;
+    }
+    let active = match segments.last() {
+        Some(last) => Arc::clone(last),
+        None => {
+            let header = Header {
+                lineage: manifest.lineage,
+                epoch: manifest.epoch,
+                first: next,
+                created_ms: options.now_ms,
+            };
+            let active = Arc::new(Segment::create(disk.as_ref(), header)?);
+            segments.push(Arc::clone(&active));
+            active
+        }
+    };
+    recovery.segments = segments.len();
+    recovery.last = next - 1;
+    let shared = Arc::new(Shared::new(
+        manifest.lineage,
+        manifest.epoch,
+        segments,
+        next - 1,
+    ));
+    Ok(Journal {
+        disk,
+        options,
+        manifest,
+        shared,
+        active,
+        synced: Arc::new(AtomicU64::new(next - 1)),
+        pending: Vec::new(),
+        starts: Vec::new(),
+        next,
+        is_poisoned: false,
+        recovery,
+    })
+}
+
+/// The manifest to go on with. The epoch moves when a life that did not sync ended uncleanly: what it
+/// acknowledged may be gone and its sequences may be given out again.
+fn manifest(
+    disk: &dyn Disk,
+    options: &Options,
+    names: &[(u64, String)],
+    recovery: &mut Recovery,
+) -> Result<Manifest, Error> {
+    let fresh = Manifest {
+        lineage: options.lineage,
+        epoch: 1,
+        created_ms: options.now_ms,
+        is_clean: false,
+        durability: options.durability,
+    };
+    match Manifest::read(disk)? {
+        Some(mut manifest) => {
+            if !manifest.is_clean && manifest.durability != Durability::Fsync {
+                manifest.epoch += 1;
+                recovery.epoch_changed = true;
+            }
+            Ok(manifest)
+        }
+        None => match names.first() {
+            None => Ok(fresh),
+            // The manifest is written before the first segment, so it was taken away.
+            Some((_, name)) => Err(Error::corrupt(
+                name,
+                0,
+                "expected a MANIFEST beside the segments",
+            )),
+        },
+    }
+}
+
+fn header_fault(
+    name: &str,
+    file: &dyn DiskFile,
+    manifest: &Manifest,
+    first: u64,
+) -> Result<Option<&'static str>, Error> {
+    Ok(match segment::read_header(name, file)? {
+        Err(what) => Some(what),
+        Ok(header) if header.lineage != manifest.lineage => {
+            Some("expected a segment of this journal")
+        }
+        Ok(header) if header.first != first => {
+            Some("expected the first sequence of the file's name")
+        }
+        Ok(header) if header.epoch > manifest.epoch => {
+            Some("expected an epoch up to the manifest's")
+        }
+        Ok(_) => None,
+    })
+}
+
+/// Decides whether what the scan could not read was ever durable.
+fn check_damage(
+    name: &str,
+    file: &dyn DiskFile,
+    found: &Scanned,
+    is_last: bool,
+    durability: Durability,
+) -> Result<(), Error> {
+    let Some(what) = found.damage else {
+        return Ok(());
+    };
+    if !is_last {
+        return Err(Error::corrupt(name, found.end, what));
+    }
+    let _ = durability;
+    if witness(file, found)? {
+        return Err(Error::corrupt(name, found.end, what));
+    }
+    Ok(())
+}
+
+/// Looks behind the damage for a record that says that what is missing was durable.
+fn witness(file: &dyn DiskFile, found: &Scanned) -> Result<bool, Error> {
+    let length = file.len()?;
+    let size = usize::try_from(length - found.end).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; size];
+    let count = file.read_at(&mut bytes, found.end)?;
+    bytes.truncate(count);
+    let lost = found.last + 1;
+    let mut at = 1;
+    while at + frame::HEAD_BYTES <= bytes.len() {
+        let rest = bytes.get(at..).unwrap_or_default();
+        // Cheap first: a plausible sequence, then the check sum.
+        let is_plausible = frame::peek(rest).is_some_and(|(sequence, bytes)| {
+            sequence > lost && sequence - lost <= length && bytes <= rest.len()
+        });
+        if is_plausible && let Scan::Whole(frame) = frame::scan(rest) {
+            if frame.durable_before() >= lost {
+                return Ok(true);
+            }
+            at += frame.bytes();
+        } else {
+            at += 1;
+        }
+    }
+    Ok(false)
+}
+
+/// Cuts the torn tail; returns its length.
+fn cut(file: &dyn DiskFile, found: &Scanned) -> Result<u64, Error> {
+    let torn = file.len()?.saturating_sub(found.end);
+    if torn > 0 {
+        file.truncate(found.end)?;
+        file.sync()?;
+    }
+    Ok(torn)
+}
+
+/// Records of the last batch were read back, but perhaps only from the system's memory after a sync
+/// that failed. They are written once more, so that what is served from now on is on the disk.
+fn prove(file: &dyn DiskFile, found: &Scanned, durability: Durability) -> Result<(), Error> {
+    if durability == Durability::Memory || found.unproven_from >= found.end {
+        return Ok(());
+    }
+    let mut bytes = vec![0; usize::try_from(found.end - found.unproven_from).unwrap_or(usize::MAX)];
+    file.read_at(&mut bytes, found.unproven_from)?;
+    file.write_at(&bytes, found.unproven_from)?;
+    file.sync()?;
+    Ok(())
+}
+
+/// The name of a closed segment's sidecar.
+fn sidecar_name(first: u64) -> String {
+    format!("{first:020}.idx")
+}
+
+/// Writes what a scan of a closed segment would find, so that the next start need not scan it.
+/// Layout in `docs/format.md`, section 4. Losing it costs a scan, nothing else.
+pub(crate) fn write_sidecar(disk: &dyn Disk, segment: &Segment, last: u64) -> Result<(), Error> {
+    let sparse = segment.sparse();
+    let mut bytes = Vec::with_capacity(40 + sparse.len() * 16);
+    bytes.extend_from_slice(b"IWJIDX01");
+    bytes.extend_from_slice(&segment.first.to_le_bytes());
+    bytes.extend_from_slice(&last.to_le_bytes());
+    bytes.extend_from_slice(&segment.end().to_le_bytes());
+    bytes.extend_from_slice(&(sparse.len() as u64).to_le_bytes());
+    for (sequence, offset) in sparse {
+        bytes.extend_from_slice(&sequence.to_le_bytes());
+        bytes.extend_from_slice(&offset.to_le_bytes());
+    }
+    let crc = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&crc.to_le_bytes());
+    let file = disk.create(&sidecar_name(segment.first))?;
+    file.write_at(&bytes, 0)?;
+    file.sync()?;
+    Ok(())
+}
+
+/// A sidecar that fits its segment; anything else counts as absent.
+fn read_sidecar(
+    disk: &dyn Disk,
+    first: u64,
+    segment: &dyn DiskFile,
+) -> Result<Option<Scanned>, Error> {
+    let file = match disk.open(&sidecar_name(first)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let length = usize::try_from(file.len()?).unwrap_or(0);
+    let mut bytes = vec![0; length];
+    if file.read_at(&mut bytes, 0)? != length {
+        return Ok(None);
+    }
+    let read = || {
+        let covered = bytes.get(..length.checked_sub(4)?)?;
+        let crc = u32::from_le_bytes(frame::array(&bytes, length - 4)?);
+        let number = |at| frame::array(covered, at).map(u64::from_le_bytes);
+        if !covered.starts_with(b"IWJIDX01") || crc32c::crc32c(covered) != crc {
+            return None;
+        }
+        let (named, last, end) = (number(8)?, number(16)?, number(24)?);
+        let count = usize::try_from(number(32)?).ok()?;
+        let mut sparse = Vec::with_capacity(count.min(length / 16));
+        for entry in 0..count {
+            sparse.push((number(40 + entry * 16)?, number(48 + entry * 16)?));
+        }
+        (named == first && last + 1 > first).then_some(Scanned {
+            end,
+            last,
+            durable_before: last,
+            unproven_from: end,
+            sparse,
+            damage: None,
+        })
+    };
+    // A segment that is shorter or longer than its sidecar says is looked at itself.
+    let is_same_length = |found: &Scanned| segment.len().is_ok_and(|len| len == found.end);
+    Ok(read().filter(is_same_length))
+}
+
+/// Copies everything that can still be read from a damaged folder into an empty one, with the same
+/// lineage, the next epoch and the same sequences; a record that cannot be read leaves a [`LOST`]
+/// placeholder. Returns how many were copied and how many were lost.
+///
+/// # Errors
+/// When a folder cannot be read or written at all.
+pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(u64, u64), Error> {
+    let old = Manifest::read(from).ok().flatten();
+    let lineage = old.map_or(options.lineage, |manifest| manifest.lineage);
+    let epoch = old.map_or(1, |manifest| manifest.epoch) + 1;
+    let fresh = Manifest {
+        lineage,
+        epoch,
+        created_ms: options.now_ms,
+        is_clean: true,
+        durability: options.durability,
+    };
+    fresh.write(to.as_ref())?;
+    let mut names: Vec<(u64, String)> = from
+        .list()?
+        .into_iter()
+        .filter_map(|name| segment::first_of(&name).map(|first| (first, name)))
+        .collect();
+    names.sort_unstable();
+    let first = names.first().map_or(1, |(first, _)| *first);
+    let header = Header {
+        lineage,
+        epoch,
+        first,
+        created_ms: options.now_ms,
+    };
+    Segment::create(to.as_ref(), header)?;
+    let mut journal = Journal::open(to, options)?;
+    let (mut copied, mut lost) = (0, 0);
+    for (_, name) in &names {
+        let file = from.open(name)?;
+        let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length];
+        let count = file.read_at(&mut bytes, 0)?;
+        bytes.truncate(count);
+        let mut at = HEADER_BYTES as usize;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            match frame::scan(rest) {
+                Scan::Whole(found) if found.sequence >= journal.next_sequence() => {
+                    while journal.next_sequence() < found.sequence {
+                        journal.append(LOST, &[]);
+                        lost += 1;
+                    }
+                    journal.append(found.kind, &[found.body]);
+                    copied += 1;
+                    at += found.bytes();
+                    if copied % 1_024 == 0 {
+                        journal.commit()?;
+                    }
+                }
+                Scan::Whole(found) => at += found.bytes(),
+                Scan::Short { .. } | Scan::Damaged(_) => at += 1,
+            }
+        }
+    }
+    journal.close()?;
+    Ok((copied, lost))
+}
