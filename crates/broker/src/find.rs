@@ -4,7 +4,7 @@ use crate::Entry;
 use crate::handle::Shared;
 use crate::tail::unreadable;
 use journal::{CursorFault, Reader};
-use protocol::{Code, Fault, Filter, Intake, Party, Rejection, Timestamp};
+use protocol::{Code, Fault, Filter, Party, Rejection, Timestamp};
 use std::sync::Arc;
 
 /// Where a reader starts.
@@ -81,7 +81,6 @@ pub(crate) fn scan(
             }
             position = record.sequence;
             if let Some(entry) = Entry::from_record(record)
-                && entry.header.intake == Intake::Work
                 && filter.matches(&entry.header)
             {
                 entries.push(Arc::new(entry));
