@@ -105,17 +105,23 @@ impl Socket {
     /// Publishes one envelope; returns after the exchange made it durable.
     ///
     /// # Errors
-    /// `Input` when the bytes are not one JSON value, which no frame can carry; else as
+    /// `Input` when the bytes are not JSON as an exchange reads it, which no frame can carry. An
+    /// envelope beyond the exchange's size or depth ends the connection, because its frame cannot be
+    /// told from others; publish what may be over a limit with HTTP. Else as
     /// [`Client::publish`](crate::Client::publish).
     pub async fn publish(&self, envelope: impl AsRef<[u8]>) -> Result<Receipt, Error> {
+        self.submit(envelope).await?.receipt().await
+    }
+
+    /// Sends one envelope and returns once it is queued; the receipt is awaited apart. Envelopes
+    /// submitted one after the other are published in that order.
+    ///
+    /// # Errors
+    /// As [`Self::publish`], for what is known before the answer.
+    pub async fn submit(&self, envelope: impl AsRef<[u8]>) -> Result<Submitted, Error> {
         let member = frame::member("envelope", envelope.as_ref())?;
-        match self.wire.call("publish", &member).await? {
-            Answer::Receipt(text) => Receipt::read(&text).ok_or(Error::Answer {
-                expected: "a receipt",
-                got: text,
-            }),
-            other => Err(other.unexpected("a receipt")),
-        }
+        let asked = self.wire.begin("publish", &member).await?;
+        Ok(Submitted { asked })
     }
 
     /// A live reader of everything that passes `filter`, beginning at `from`.

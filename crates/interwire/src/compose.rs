@@ -6,7 +6,7 @@ use crate::identity;
 use bytes::Bytes;
 use protocol::dialect::aee::Aee;
 use protocol::dialect::aep::Aep;
-use protocol::dialect::uai::build::{Agent, Envelope};
+use protocol::dialect::uai::build::{Agent, Envelope, Heading};
 use protocol::{Header, Party, Priority, Rules, Timestamp};
 use serde_json::value::RawValue;
 
@@ -203,9 +203,14 @@ impl Composition {
         let conversation =
             self.conversation.clone().unwrap_or_else(|| format!("conv_{}", identity::ulid()));
         let body = self.payload.clone().unwrap_or_else(|| "{}".into());
-        let target = agent(&Party::parse(first));
-        let mut envelope =
-            Envelope::new(profile, body, &id, now, agent(from), target, &conversation);
+        let heading = Heading {
+            id,
+            issued_at: now,
+            source: agent(from),
+            target: agent(&Party::parse(first)),
+            conversation,
+        };
+        let mut envelope = Envelope::new(profile, body, heading);
         for other in others {
             envelope = envelope.also_to(agent(&Party::parse(other)));
         }

@@ -5,7 +5,7 @@
 use crate::failure::Failure;
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 

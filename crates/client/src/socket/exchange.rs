@@ -219,8 +219,11 @@ async fn read(mut frames: SplitStream<Stream>, waiting: Arc<Mutex<Waiting>>) {
     while let Some(message) = frames.next().await {
         match message {
             Ok(Message::Text(text)) => {
+                // A fault without reference means that some frame was unreadable: whose answer is
+                // missing cannot be known, so nobody may wait any longer.
                 if let Some(problem) = hand_out(&text, &waiting).await {
                     ended = Ended::Refused(problem);
+                    break;
                 }
             }
             Ok(Message::Close(_)) => break,

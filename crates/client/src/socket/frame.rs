@@ -1,17 +1,20 @@
 //! Writing and reading the JSON frames. Envelopes are copied between them, never parsed into a tree.
 
 use crate::Error;
+use protocol::json::Limits;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// `,"name":` and the bytes, which must be exactly one JSON value: anything else could change the
-/// frame around it.
+/// More than any exchange takes; only keeps the reader from unbounded work.
+const LIMITS: Limits = Limits { bytes_max: 256 << 20, depth_max: 4_096 };
+
+/// `,"name":` and the bytes, which must be exactly one JSON value as the exchange reads it: anything
+/// else could change the frame around it, or make it unreadable and so its answer anonymous.
 pub(super) fn member(name: &str, value: &[u8]) -> Result<String, Error> {
-    let text = std::str::from_utf8(value)
-        .map_err(|_| Error::Input("expected an envelope in UTF-8, got other bytes".into()))?;
-    serde_json::from_str::<&RawValue>(text)
-        .map_err(|error| Error::Input(format!("expected one JSON value as envelope: {error}")))?;
+    let document = protocol::json::read(value, LIMITS)
+        .map_err(|fault| Error::Input(format!("expected one JSON value as envelope: {fault}")))?;
+    let text = document.root().raw();
     let mut out = String::with_capacity(text.len() + name.len() + 4);
     out.push_str(",\"");
     out.push_str(name);
@@ -67,7 +70,7 @@ mod tests {
             member("envelope", b"{ \"a\" : 1.0 }").unwrap(),
             ",\"envelope\":{ \"a\" : 1.0 }"
         );
-        for bytes in [&b"{},\"op\":\"x\""[..], b"{", b"", b"\xff"] {
+        for bytes in [&b"{},\"op\":\"x\""[..], b"{", b"", b"\xff", b"{\"a\":1,\"a\":2}"] {
             assert!(member("envelope", bytes).is_err());
         }
     }

@@ -5,11 +5,11 @@ use crate::connection::Connection;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Colour, Paint, tame};
 use crate::texts::{self, Text};
-use bytes::Bytes;
 use client::{Client, Error, Problem, Receipt};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use indicatif::{ProgressBar, ProgressStyle};
+use protocol::json::Limits;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
@@ -93,15 +93,15 @@ async fn send_all(client: &Client, files: Vec<PathBuf>, report: Report) -> Resul
     Ok(answer)
 }
 
-/// Puts one envelope on its way. What no frame can carry goes over HTTP, for the real refusal.
+/// Puts one envelope on its way. What a frame may not carry goes over HTTP, for the real refusal.
 async fn begin(client: &Client, socket: &client::Socket, text: Text) -> UnderWay {
     let Text { origin, bytes } = text;
+    if protocol::json::read(&bytes, Limits::default()).is_err() {
+        let client: Client = client.clone();
+        return Box::pin(async move { (origin, client.publish(bytes).await) });
+    }
     match socket.submit(&bytes).await {
         Ok(submitted) => Box::pin(async move { (origin, submitted.receipt().await) }),
-        Err(Error::Input(_)) => {
-            let (client, bytes): (Client, Bytes) = (client.clone(), bytes);
-            Box::pin(async move { (origin, client.publish(bytes).await) })
-        }
         Err(error) => Box::pin(async move { (origin, Err(error)) }),
     }
 }

@@ -174,7 +174,9 @@ fn watch(mut signals: Signals, until_stdin_ends: bool, stop: Stop) {
             // Any end of it, also an error, means that the starter is gone.
             let ended = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
             tracing::info!(is_clean = ended.is_ok(), "standard input ended");
-            stop.ask();
+            if !stop.is_draining() {
+                stop.ask();
+            }
         });
     }
 }

@@ -59,9 +59,10 @@ pub enum Did {
 /// Plays the role.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let client = Client::connect(&arguments.url)?;
+    let (mut input, mut nowhere) = (tokio::io::stdin(), tokio::io::sink());
     tokio::select! {
         played = play(arguments.role, &client, arguments.conversation.as_deref()) => played,
-        _ = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()) => Ok(Answer::Yes),
+        _ = tokio::io::copy(&mut input, &mut nowhere) => Ok(Answer::Yes),
     }
 }
 

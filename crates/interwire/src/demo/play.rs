@@ -305,8 +305,8 @@ impl Ending {
                 self.paint.paint(Colour::Red, "not as it should be")
             };
             output::line(&format!(
-                "{total} messages in {} conversations; {} repeated publishes and {} repeated \
-                 deliveries recognised: {verdict}",
+                "{total} messages in {} conversations; recognised repetitions: {} publishes, {} \
+                 deliveries; {verdict}",
                 found.len(),
                 self.repeated,
                 self.skipped

@@ -48,10 +48,11 @@ impl Exchange {
     }
 
     /// SIGKILL; then a new process on the same address and folder.
-    pub async fn kill_and_restart(mut self) -> Result<Self, Failure> {
+    pub async fn kill_and_restart(&mut self) -> Result<(), Failure> {
         self.child.kill().await?;
         let listen = self.url.trim_start_matches("http://").to_owned();
-        Self::start(&self.folder, &listen).await
+        *self = Self::start(&self.folder.clone(), &listen).await?;
+        Ok(())
     }
 
     /// SIGTERM; true when it drained and ended well.

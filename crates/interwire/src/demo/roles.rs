@@ -2,7 +2,7 @@
 
 mod aee;
 mod aep;
-mod uai;
+pub mod uai;
 
 use crate::failure::Failure;
 use client::{Client, Filter, From};

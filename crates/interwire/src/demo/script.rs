@@ -117,7 +117,7 @@ fn found_path(message: &Message, all: &[Message]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{HANDOFF, differences};
-    use crate::demo::roles::{Message, Role};
+    use crate::demo::roles::{Message, Role, uai};
     use protocol::Timestamp;
 
     fn played() -> Vec<Message> {
@@ -126,7 +126,7 @@ mod tests {
         let handoff = Message::read(handoff.as_bytes()).unwrap();
         let mut all = vec![handoff.clone()];
         for role in [Role::Worker1, Role::Worker2] {
-            for step in super::super::roles::uai_answer(role, &handoff) {
+            for step in uai::work(role, &handoff).unwrap() {
                 all.push(Message::read(step.envelope.as_bytes()).unwrap());
             }
         }

@@ -2,9 +2,9 @@
 
 use super::{Message, Role, Step};
 use crate::compose::agent;
-use crate::demo::reply::mark;
+use crate::demo::reply::{Mark, mark};
 use crate::failure::Failure;
-use protocol::dialect::uai::build::{Ack, Agent, Envelope, FinalReport, Handoff};
+use protocol::dialect::uai::build::{Ack, Agent, Envelope, FinalReport, Handoff, Heading};
 use protocol::{Party, Timestamp};
 
 /// The manager's handoff to both workers.
@@ -17,14 +17,8 @@ pub fn opening(conversation: &str, now: Timestamp) -> Result<String, Failure> {
         "Process your partition.",
     );
     handoff.scope = vec!["dataset.x:read".into()];
-    let envelope = handoff.envelope(
-        &format!("msg_{}", mark.ulid),
-        mark.at,
-        itself(Role::Manager),
-        itself(Role::Worker1),
-        conversation,
-    );
-    write(&envelope.also_to(itself(Role::Worker2)))
+    let heading = heading(&mark, Role::Manager, itself(Role::Worker1), conversation);
+    write(&handoff.envelope(heading).also_to(itself(Role::Worker2)))
 }
 
 /// What each role answers.
@@ -35,38 +29,36 @@ pub fn answer(role: Role, message: &Message) -> Result<Vec<Step>, Failure> {
     }
 }
 
-fn work(role: Role, handoff: &Message) -> Result<Vec<Step>, Failure> {
+pub fn work(role: Role, handoff: &Message) -> Result<Vec<Step>, Failure> {
     let header = &handoff.header;
     let conversation = header.conversation.as_deref().unwrap_or_default();
     let correlation = header.correlation.as_deref().unwrap_or(conversation);
     let task = header.task.as_deref().unwrap_or_default();
     let accepted = mark(role, "ack", &header.id, handoff.at(), 10);
     let ack = Ack::new(&header.id, "accepted", accepted.at)
-        .envelope(
-            &format!("msg_{}", accepted.ulid),
-            accepted.at,
-            itself(role),
-            agent(&header.sender),
-            conversation,
-        )
+        .envelope(heading(&accepted, role, agent(&header.sender), conversation))
         .correlation(correlation);
     let reported = mark(role, "report", &header.id, handoff.at(), 500);
     let evidence = format!("https://store.example/{task}/{}.json", Party::parse(role.party()).name());
     let report =
         FinalReport::new(task, "completed", "All partitions were read and checked.", &evidence)
-            .envelope(
-                &format!("msg_{}", reported.ulid),
-                reported.at,
-                itself(role),
-                agent(&header.sender),
-                conversation,
-            )
+            .envelope(heading(&reported, role, agent(&header.sender), conversation))
             .reply_to(&header.id)
             .correlation(correlation);
     Ok(vec![
         Step { work_ms: 100, envelope: write(&ack)? },
         Step { work_ms: 300, envelope: write(&report)? },
     ])
+}
+
+fn heading(mark: &Mark, source: Role, target: Agent, conversation: &str) -> Heading {
+    Heading {
+        id: format!("msg_{}", mark.ulid),
+        issued_at: mark.at,
+        source: itself(source),
+        target,
+        conversation: conversation.into(),
+    }
 }
 
 fn itself(role: Role) -> Agent {
