@@ -4,7 +4,7 @@ use crate::Entry;
 use crate::handle::Shared;
 use crate::tail::unreadable;
 use journal::{CursorFault, Reader};
-use protocol::{Code, Fault, Filter, Intake, Party, Rejection, Timestamp};
+use protocol::{Code, Fault, Filter, Party, Rejection, Timestamp};
 use std::sync::Arc;
 
 /// Where a reader starts.
@@ -81,7 +81,6 @@ pub(crate) fn scan(
             }
             position = record.sequence;
             if let Some(entry) = Entry::from_record(record)
-                && entry.header.intake == Intake::Work
                 && filter.matches(&entry.header)
             {
                 entries.push(Arc::new(entry));
@@ -145,7 +144,10 @@ impl Shared {
         );
         let (code, what) = match fault {
             CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
-            CursorFault::Foreign => (Code::CursorForeign, "expected a cursor of this exchange"),
+            CursorFault::Foreign => (
+                Code::CursorForeign,
+                "expected a cursor of this exchange, not of another",
+            ),
             CursorFault::EpochChanged => (
                 Code::CursorEpochChanged,
                 "expected a cursor of this life of the journal",
@@ -155,7 +157,7 @@ impl Shared {
         Fault::new(
             code,
             "",
-            "ARCHITECTURE 5.10",
+            "ARCHITECTURE cursors",
             format!("{what}, got {text:?}; {range}"),
         )
         .into()
@@ -222,7 +224,7 @@ pub(crate) fn only_one(
         [] => Err(Fault::new(
             Code::NotFound,
             "",
-            "surface: messages",
+            "ARCHITECTURE messages",
             format!("expected the id of a stored message, got {id:?}"),
         )
         .into()),
@@ -238,7 +240,7 @@ fn ambiguous(id: &str, several: &[Arc<Entry>]) -> Rejection {
     Fault::new(
         Code::AmbiguousId,
         "",
-        "surface: messages",
+        "ARCHITECTURE messages",
         format!(
             "expected ?sender= with the id {id:?}, which was used by {}",
             senders.join(", ")

@@ -1,1 +1,55 @@
-//! placeholder
+//! Rust client of an Interwire exchange.
+//!
+//! [`Client`] speaks the HTTP doors: publish, inboxes, live streams, look-ups. [`Socket`] speaks the
+//! `interwire.v1` WebSocket: the same in both directions over one connection.
+//!
+//! Envelopes go in and come out as the bytes they are. This crate reads receipts, deliveries and
+//! problem documents; it never parses an envelope and never writes one again.
+//!
+//! ```no_run
+//! # async fn tour() -> Result<(), interwire_client::Error> {
+//! use interwire_client::{Client, Filter, From};
+//! let client = Client::connect("http://127.0.0.1:4747")?;
+//! let receipt = client.publish(&b"{\"v\":\"1\"}"[..]).await?;
+//! println!("durable at {}", receipt.cursor);
+//!
+//! let mut inbox = client.inbox("agent:sentinel");
+//! while let Some(delivery) = inbox.next().await? {
+//!     println!("{} bytes, attempt {}", delivery.envelope.len(), delivery.attempt);
+//!     delivery.ack().await?;
+//! }
+//!
+//! let mut live = client.subscribe(Filter::new().with("type", "task.*"), From::Latest);
+//! while let Some(event) = live.next().await? {
+//!     println!("{event:?}");
+//! }
+//! # Ok(()) }
+//! ```
+
+mod backoff;
+pub mod chance;
+mod client;
+mod error;
+mod filter;
+mod inbox;
+mod lines;
+mod lookup;
+mod publish;
+mod receipt;
+mod socket;
+mod sse;
+mod subscribe;
+mod subscriptions;
+
+pub use client::Client;
+pub use error::{Error, Problem, ProblemFault};
+pub use filter::{Filter, From};
+pub use inbox::{Delivery, Inbox, Place, Settled};
+pub use lines::Lines;
+pub use lookup::{Message, Page, Verdict};
+pub use publish::{BatchLine, Outcome};
+pub use receipt::{Receipt, Recipient, Warning};
+pub use socket::{Socket, SocketDelivery, SocketEvent, SocketReader, Submitted};
+pub use sse::{Frame, Parser};
+pub use subscribe::{Event, Subscription};
+pub use subscriptions::DurableSubscription;

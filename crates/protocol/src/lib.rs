@@ -33,6 +33,7 @@ pub mod session;
 pub mod shape;
 pub mod task;
 mod timestamp;
+pub mod verdict;
 
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
 pub use digest::{Digest, digest};

@@ -1,0 +1,256 @@
+//! The duplex door: publish, subscribe and settle over one WebSocket, subprotocol `interwire.v1`.
+//!
+//! Calls are answered by reference, so any number may be under way at once. A [`SocketReader`] that
+//! is not read holds back the whole connection once its queue is full: read it, or give it a socket
+//! of its own.
+
+mod exchange;
+mod frame;
+
+use crate::inbox::{Place, Settled, read_settled};
+use crate::{Error, Filter, From, Receipt};
+use bytes::Bytes;
+use exchange::{Answer, Asked, Wire};
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error as WsError, http::HeaderValue};
+
+/// Events that may wait for a reader before it holds back the connection.
+const READER_QUEUE: usize = 1_024;
+
+/// An open duplex connection. Clones share it; it closes when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    wire: Arc<Wire>,
+}
+
+/// What a reader on a socket gets.
+#[derive(Clone, Debug)]
+pub enum SocketEvent {
+    /// An envelope.
+    Deliver(SocketDelivery),
+    /// Everything that was there when the reader came has been given.
+    CaughtUp,
+    /// Something is missing for good; the frame as JSON text.
+    Gap(String),
+    /// The exchange is shutting down; the frame as JSON text.
+    Draining(String),
+}
+
+/// One envelope on a socket.
+#[derive(Clone, Debug)]
+pub struct SocketDelivery {
+    /// Where it stands in the journal.
+    pub cursor: String,
+    /// The bytes.
+    pub envelope: Bytes,
+    /// Names the delivery when it is settled; only on durable readers.
+    pub delivery: Option<String>,
+    /// How often it has been handed out, from 1; 0 on live readers.
+    pub attempt: u32,
+    /// RFC 3339 moment after which somebody else may get it; empty on live readers.
+    pub lease_until: String,
+    /// The envelope's id; empty when the exchange did not say it.
+    pub id: String,
+}
+
+/// A publish that is under way.
+#[derive(Debug)]
+pub struct Submitted {
+    asked: Asked,
+}
+
+/// One subscription on a socket. Unsubscribes when dropped.
+#[derive(Debug)]
+pub struct SocketReader {
+    wire: Arc<Wire>,
+    reference: u64,
+    /// The cursor that the exchange named when it accepted the subscription.
+    pub cursor: String,
+    events: mpsc::Receiver<Result<SocketEvent, Error>>,
+}
+
+impl Socket {
+    pub(crate) async fn open(base: &str, token: Option<&str>) -> Result<Self, Error> {
+        let address = format!("ws{}/v1/socket", base.strip_prefix("http").unwrap_or(base));
+        let broken = |error: WsError| match error {
+            WsError::Http(response) => {
+                let status = response.status().as_u16();
+                let body = response.into_body().unwrap_or_default();
+                Error::Refused(Box::new(crate::Problem::read(status, &body)))
+            }
+            other => Error::unreachable(base, &other),
+        };
+        let mut request = address.into_client_request().map_err(broken)?;
+        let headers = request.headers_mut();
+        headers.insert(
+            "sec-websocket-protocol",
+            HeaderValue::from_static("interwire.v1"),
+        );
+        if let Some(token) = token {
+            let value = HeaderValue::from_str(&format!("Bearer {token}"))
+                .map_err(|_| Error::Input("expected a token that fits into a header".into()))?;
+            headers.insert("authorization", value);
+        }
+        let (stream, _) = tokio_tungstenite::connect_async_with_config(request, None, true)
+            .await
+            .map_err(broken)?;
+        Ok(Self {
+            wire: Arc::new(Wire::start(base.to_owned(), stream)),
+        })
+    }
+
+    /// Publishes one envelope; returns after the exchange made it durable.
+    ///
+    /// # Errors
+    /// `Input` when the bytes are not JSON as an exchange reads it, which no frame can carry. An
+    /// envelope beyond the exchange's size or depth ends the connection, because its frame cannot be
+    /// told from others; publish what may be over a limit with HTTP. Else as
+    /// [`Client::publish`](crate::Client::publish).
+    pub async fn publish(&self, envelope: impl AsRef<[u8]>) -> Result<Receipt, Error> {
+        self.submit(envelope).await?.receipt().await
+    }
+
+    /// Sends one envelope and returns once it is queued; the receipt is awaited apart. Envelopes
+    /// submitted one after the other are published in that order.
+    ///
+    /// # Errors
+    /// As [`Self::publish`], for what is known before the answer.
+    pub async fn submit(&self, envelope: impl AsRef<[u8]>) -> Result<Submitted, Error> {
+        let member = frame::member("envelope", envelope.as_ref())?;
+        let asked = self.wire.begin("publish", &member).await?;
+        Ok(Submitted { asked })
+    }
+
+    /// A live reader of everything that passes `filter`, beginning at `from`.
+    ///
+    /// # Errors
+    /// `Refused`, such as `filter_malformed` or `cursor_unknown`.
+    pub async fn subscribe(&self, filter: &Filter, from: &From) -> Result<SocketReader, Error> {
+        let members = json!({ "filter": filter.to_json(), "from": from.to_string() });
+        self.reader(&members).await
+    }
+
+    /// A durable reader; at most `max_in_flight` deliveries are leased to it at once.
+    ///
+    /// # Errors
+    /// `Refused`, such as `not_found` for a subscription that does not exist.
+    pub async fn read(&self, place: &Place, max_in_flight: usize) -> Result<SocketReader, Error> {
+        let members = match place {
+            Place::Inbox(party) => json!({ "inbox": party, "max_in_flight": max_in_flight }),
+            Place::Subscription(name) => {
+                json!({ "subscription": name, "max_in_flight": max_in_flight })
+            }
+        };
+        self.reader(&members).await
+    }
+
+    async fn reader(&self, members: &serde_json::Value) -> Result<SocketReader, Error> {
+        let (events, receiver) = mpsc::channel(READER_QUEUE);
+        let (reference, answer) = self
+            .wire
+            .subscribe(&frame::members(members), events)
+            .await?;
+        match answer {
+            Answer::Subscribed(cursor) => {
+                let wire = Arc::clone(&self.wire);
+                Ok(SocketReader {
+                    wire,
+                    reference,
+                    cursor,
+                    events: receiver,
+                })
+            }
+            other => Err(other.unexpected("a subscription")),
+        }
+    }
+
+    /// Acknowledges; one result per delivery.
+    ///
+    /// # Errors
+    /// As every call; a delivery that came too late is in the results.
+    pub async fn ack(&self, deliveries: &[&str]) -> Result<Vec<Settled>, Error> {
+        self.settle("ack", deliveries, json!({})).await
+    }
+
+    /// Gives back, to be handed out again after `retry_after_ms` if given; one result per delivery.
+    ///
+    /// # Errors
+    /// As [`Self::ack`].
+    pub async fn nack(
+        &self,
+        deliveries: &[&str],
+        retry_after_ms: Option<u64>,
+    ) -> Result<Vec<Settled>, Error> {
+        let extra = retry_after_ms.map_or(json!({}), |wait| json!({ "retry_after_ms": wait }));
+        self.settle("nack", deliveries, extra).await
+    }
+
+    /// Starts leases again; one result per delivery.
+    ///
+    /// # Errors
+    /// As [`Self::ack`].
+    pub async fn extend(&self, deliveries: &[&str]) -> Result<Vec<Settled>, Error> {
+        self.settle("extend", deliveries, json!({})).await
+    }
+
+    async fn settle(
+        &self,
+        op: &'static str,
+        deliveries: &[&str],
+        mut members: serde_json::Value,
+    ) -> Result<Vec<Settled>, Error> {
+        if let Some(object) = members.as_object_mut() {
+            object.insert("deliveries".into(), deliveries.into());
+        }
+        match self.wire.call(op, &frame::members(&members)).await? {
+            Answer::Settled(text) => read_settled(&text, deliveries.len()),
+            other => Err(other.unexpected("one result per delivery")),
+        }
+    }
+
+    /// Asks for a sign of life.
+    ///
+    /// # Errors
+    /// `Closed` when there is none.
+    pub async fn ping(&self) -> Result<(), Error> {
+        match self.wire.call("ping", "").await? {
+            Answer::Pong => Ok(()),
+            other => Err(other.unexpected("a pong")),
+        }
+    }
+}
+
+impl Submitted {
+    /// The receipt, after the exchange made the envelope durable.
+    ///
+    /// # Errors
+    /// As [`Socket::publish`].
+    pub async fn receipt(self) -> Result<Receipt, Error> {
+        match self.asked.answer().await? {
+            Answer::Receipt(text) => Receipt::read(&text).ok_or(Error::Answer {
+                expected: "a receipt",
+                got: text,
+            }),
+            other => Err(other.unexpected("a receipt")),
+        }
+    }
+}
+
+impl SocketReader {
+    /// The next event; `None` after the connection has ended and everything was read.
+    ///
+    /// # Errors
+    /// `Refused` when the exchange ended this subscription.
+    pub async fn next(&mut self) -> Result<Option<SocketEvent>, Error> {
+        self.events.recv().await.transpose()
+    }
+}
+
+impl Drop for SocketReader {
+    fn drop(&mut self) {
+        self.wire.unsubscribe(self.reference);
+    }
+}

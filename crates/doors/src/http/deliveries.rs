@@ -1,0 +1,212 @@
+//! Deliveries: how one is written, and settling them over HTTP and over the socket.
+
+use super::call::{Answer, Call, json};
+use super::members::Members;
+use super::problem;
+use axum::http::StatusCode;
+use broker::{Delivery, DeliveryId, Handle, Outcome, Settle};
+use protocol::json::{Limits, Value, push_string, read};
+use protocol::{Code, Fault, Rejection};
+use std::fmt::Write as _;
+
+/// Deliveries settled in one request.
+const SETTLED_MAX: usize = 1_024;
+
+/// Longest delay or lease a consumer can ask for, in milliseconds: a day.
+const DELAY_MS_MAX: i64 = 86_400_000;
+
+/// Longest reason, in bytes.
+const REASON_BYTES_MAX: usize = 1_024;
+
+/// Bytes of a request to settle.
+const BODY_BYTES_MAX: usize = 256 << 10;
+
+/// What to do with deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Ack,
+    Nack,
+    Extend,
+}
+
+/// A request to settle deliveries, checked.
+#[derive(Debug)]
+pub(crate) struct Settlement {
+    /// Each as the consumer wrote it.
+    pub deliveries: Vec<String>,
+    pub how: Settle,
+}
+
+impl Settlement {
+    /// Reads `deliveries` and the members that belong to `verdict`. `frame` names the members that
+    /// the caller has read itself.
+    pub(crate) fn read(
+        object: Value<'_>,
+        verdict: Verdict,
+        code: Code,
+        frame: &[&str],
+    ) -> Result<Self, Rejection> {
+        let own: &[&str] = match verdict {
+            Verdict::Ack => &["deliveries"],
+            Verdict::Nack => &["deliveries", "retry_after_ms", "reason"],
+            Verdict::Extend => &["deliveries", "lease_ms"],
+        };
+        let mut members = Members::of(object, code).only(&[own, frame].concat());
+        let deliveries = members.texts("deliveries", SETTLED_MAX);
+        let how = match verdict {
+            Verdict::Ack => Settle::Ack,
+            Verdict::Nack => {
+                if let Some(reason) = members.text("reason")
+                    && reason.len() > REASON_BYTES_MAX
+                {
+                    let detail = format!(
+                        "expected at most {REASON_BYTES_MAX} bytes in `reason`, got {}",
+                        reason.len()
+                    );
+                    members.refuse("reason", detail);
+                }
+                Settle::Nack { retry_after_ms: members.number("retry_after_ms", 0..=DELAY_MS_MAX) }
+            }
+            Verdict::Extend => Settle::Extend { lease_ms: members.number("lease_ms", 1..=DELAY_MS_MAX) },
+        };
+        members.finish()?;
+        let deliveries = deliveries.into_iter().map(std::borrow::Cow::into_owned).collect();
+        Ok(Self { deliveries, how })
+    }
+
+    /// Settles them; one outcome for each, in order.
+    pub(crate) async fn run(&self, handle: &Handle) -> Result<Vec<Outcome>, Rejection> {
+        let ids: Vec<_> = self.deliveries.iter().map(|text| DeliveryId::parse(text)).collect();
+        let known: Vec<_> = ids.iter().flatten().copied().collect();
+        let mut settled = if known.is_empty() {
+            Vec::new()
+        } else {
+            handle.settle(known, self.how).await?
+        }
+        .into_iter();
+        let outcome = |(id, text): (&Option<DeliveryId>, &String)| match id {
+            Some(_) => settled.next().unwrap_or_else(|| Err(not_a_delivery(text))),
+            None => Err(not_a_delivery(text)),
+        };
+        Ok(ids.iter().zip(&self.deliveries).map(outcome).collect())
+    }
+
+    /// Those that were settled, or that the exchange says are with somebody else.
+    pub(crate) fn over(&self, outcomes: &[Outcome]) -> Vec<DeliveryId> {
+        let is_over = |outcome: &Outcome| match (outcome, self.how) {
+            (Ok(()), _) => true,
+            // An extension that came too late changes nothing that is held here.
+            (Err(_), Settle::Extend { .. }) => false,
+            (Err(refused), Settle::Ack | Settle::Nack { .. }) => refused.code() == Code::LeaseLost,
+        };
+        let over = self.deliveries.iter().zip(outcomes).filter(|(_, outcome)| is_over(outcome));
+        over.filter_map(|(text, _)| DeliveryId::parse(text)).collect()
+    }
+
+    /// `[{"delivery","ok":true}|{"delivery","ok":false,"fault"}]`.
+    pub(crate) fn write_results(&self, out: &mut String, outcomes: &[Outcome]) {
+        out.push('[');
+        for (at, (text, outcome)) in self.deliveries.iter().zip(outcomes).enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            out.push_str("{\"delivery\":");
+            push_string(out, text);
+            match outcome {
+                Ok(()) => out.push_str(",\"ok\":true}"),
+                Err(rejection) => {
+                    out.push_str(",\"ok\":false,\"fault\":");
+                    problem::write(out, rejection, &format!("/deliveries/{at}"), None);
+                    out.push('}');
+                }
+            }
+        }
+        out.push(']');
+    }
+}
+
+pub(crate) async fn ack(call: Call) -> Answer {
+    settle(call, Verdict::Ack).await
+}
+
+pub(crate) async fn nack(call: Call) -> Answer {
+    settle(call, Verdict::Nack).await
+}
+
+pub(crate) async fn extend(call: Call) -> Answer {
+    settle(call, Verdict::Extend).await
+}
+
+async fn settle(call: Call, verdict: Verdict) -> Answer {
+    call.no_query()?;
+    let handle = call.door.handle.clone();
+    let body = call.json(BODY_BYTES_MAX).await?;
+    let settlement = {
+        let document = read(&body, Limits::default())?;
+        Settlement::read(document.root(), verdict, Code::BadRequest, &[])?
+    };
+    let outcomes = settlement.run(&handle).await?;
+    let mut out = String::from("{\"results\":");
+    settlement.write_results(&mut out, &outcomes);
+    out.push('}');
+    Ok(json(StatusCode::OK, out))
+}
+
+/// Appends the members of one delivery, without braces: the envelope comes last and unchanged.
+pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Delivery) {
+    let Delivery { id, attempt, lease_until, entry } = delivery;
+    let mut head = String::with_capacity(192);
+    let _ = write!(
+        head,
+        "\"delivery\":\"{id}\",\"attempt\":{attempt},\"lease_until\":\"{lease_until}\",\"cursor\":\"{}\",\"id\":",
+        handle.cursor(entry)
+    );
+    push_string(&mut head, &entry.header.id);
+    head.push_str(",\"envelope\":");
+    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(&entry.envelope);
+}
+
+/// Appends a list of deliveries.
+pub(crate) fn write_list(out: &mut Vec<u8>, handle: &Handle, deliveries: &[Delivery]) {
+    out.push(b'[');
+    for (at, delivery) in deliveries.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b",{" } else { b"{" });
+        write_members(out, handle, delivery);
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+fn not_a_delivery(text: &str) -> Rejection {
+    let detail = format!("expected a delivery as it was handed out, got {text:?}");
+    Fault::new(Code::NotFound, "", "surface: deliveries", detail).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settlement, Verdict};
+    use broker::Settle;
+    use protocol::json::{Limits, read};
+    use protocol::{Code, Rejection};
+
+    fn settlement(text: &str, verdict: Verdict) -> Result<Settlement, Rejection> {
+        let document = read(text.as_bytes(), Limits::default()).unwrap();
+        Settlement::read(document.root(), verdict, Code::BadRequest, &["op"])
+    }
+
+    #[test]
+    fn each_verdict_takes_its_own_members() {
+        let nack = r#"{"op":"nack","deliveries":["1.2.3"],"retry_after_ms":5,"reason":"busy"}"#;
+        let read = settlement(nack, Verdict::Nack).unwrap();
+        assert_eq!(read.how, Settle::Nack { retry_after_ms: Some(5) });
+        assert_eq!(read.deliveries, ["1.2.3"]);
+        let refused = settlement(nack, Verdict::Ack).unwrap_err();
+        let pointers: Vec<_> = refused.all().map(|fault| &*fault.pointer).collect();
+        assert_eq!(pointers, ["/retry_after_ms", "/reason"]);
+        let extend = settlement(r#"{"deliveries":["1.2.3"]}"#, Verdict::Extend).unwrap();
+        assert_eq!(extend.how, Settle::Extend { lease_ms: None });
+        assert!(settlement(r#"{"deliveries":["1"],"lease_ms":0}"#, Verdict::Extend).is_err());
+        assert!(settlement("{}", Verdict::Ack).is_err());
+    }
+}

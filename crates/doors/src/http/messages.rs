@@ -1,0 +1,121 @@
+//! `/v1/messages`: publishing, reading one back, reading pages.
+
+use super::body::{Media, read_whole};
+use super::call::{Answer, Call, json, set_header, typed};
+use super::problem::bad_request;
+use super::{full, percent, publish_lines};
+use axum::body::Bytes;
+use axum::http::{HeaderValue, StatusCode, header};
+use broker::{From, Receipt};
+use protocol::Party;
+
+/// The cursor of the answered message.
+const CURSOR: &str = "interwire-cursor";
+/// The dialect of the answered message.
+const DIALECT: &str = "interwire-dialect";
+/// Where the next page begins.
+const NEXT_CURSOR: &str = "interwire-next-cursor";
+/// Whether the page ends at the newest message.
+const CAUGHT_UP: &str = "interwire-caught-up";
+
+/// Messages in a page when the caller does not say.
+const PAGE_DEFAULT: u64 = 100;
+
+pub(crate) async fn publish(call: Call) -> Answer {
+    call.no_query()?;
+    match Media::of(&call.parts.headers)? {
+        Media::Json => publish_one(call).await,
+        Media::Lines => {
+            let answer = publish_lines::start(call.door, call.request_id, call.body);
+            let mut response = typed(StatusCode::OK, "application/x-ndjson", answer);
+            response
+                .headers_mut()
+                .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            Ok(response)
+        }
+    }
+}
+
+async fn publish_one(call: Call) -> Answer {
+    let (max, wait) = (call.door.envelope_bytes_max(), call.door.settings.body_wait());
+    let envelope = read_whole(call.body, max, wait).await?;
+    let receipt = call.door.handle.accept(envelope).await?;
+    let status = if receipt.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    let mut response = json(status, receipt.to_json());
+    set_header(&mut response, "location", &location(&receipt));
+    set_header(&mut response, CURSOR, &receipt.cursor.to_string());
+    Ok(response)
+}
+
+/// Names the sender too: ids belong to their sender.
+fn location(receipt: &Receipt) -> String {
+    let mut path = String::from("/v1/messages/");
+    percent::encode(&mut path, &receipt.header.id);
+    path.push_str("?sender=");
+    percent::encode(&mut path, receipt.header.sender.as_str());
+    path
+}
+
+pub(crate) async fn message(call: Call) -> Answer {
+    let mut query = call.query()?;
+    let sender = query.take("sender")?.map(|text| Party::parse(&text));
+    let is_full = match query.take("view")?.as_deref() {
+        None | Some("envelope") => false,
+        Some("full") => true,
+        Some(other) => {
+            let detail = format!("expected `view` to be envelope or full, got {other:?}");
+            return Err(bad_request("/view", detail));
+        }
+    };
+    query.finish()?;
+    let handle = &call.door.handle;
+    let entry = handle.find(call.param("id"), sender).await?;
+    let body = if is_full {
+        Bytes::from(full::write(handle, &entry))
+    } else {
+        entry.envelope.clone()
+    };
+    let mut response = typed(StatusCode::OK, "application/json", body);
+    set_header(&mut response, CURSOR, &handle.cursor(&entry).to_string());
+    set_header(&mut response, DIALECT, entry.header.dialect.as_str());
+    Ok(response)
+}
+
+pub(crate) async fn page(call: Call) -> Answer {
+    let mut query = call.query()?;
+    let from = query.take("from")?.map_or(From::Earliest, |text| From::parse(&text));
+    let limit_max = call.door.settings.page_max as u64;
+    let limit = query.number("limit", PAGE_DEFAULT.min(limit_max), 1..=limit_max)?;
+    let filter = query.filter()?;
+    let handle = &call.door.handle;
+    let page = handle.page(filter, from, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let mut lines = Vec::new();
+    for entry in &page.entries {
+        push_line(&mut lines, &entry.envelope);
+    }
+    let mut response = typed(StatusCode::OK, "application/x-ndjson", lines);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    set_header(&mut response, NEXT_CURSOR, &page.next.to_string());
+    set_header(&mut response, CAUGHT_UP, if page.is_last { "true" } else { "false" });
+    Ok(response)
+}
+
+/// Appends an envelope as one line. Line breaks in JSON can only be insignificant space, so each
+/// becomes one space; nothing else changes.
+fn push_line(lines: &mut Vec<u8>, envelope: &[u8]) {
+    let one_line = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    lines.extend(envelope.iter().map(one_line));
+    lines.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_line;
+
+    #[test]
+    fn a_line_differs_from_the_envelope_only_in_its_line_breaks() {
+        let mut lines = Vec::new();
+        push_line(&mut lines, b"{\"a\":1.10,\r\n \"b\":\"\\n\"}");
+        assert_eq!(lines, b"{\"a\":1.10,   \"b\":\"\\n\"}\n");
+    }
+}

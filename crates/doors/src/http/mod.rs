@@ -1,0 +1,39 @@
+//! The HTTP door: one listener, JSON, HTTP/1.1 and HTTP/2 (cleartext), server-sent events and
+//! WebSocket (`surface: HTTP`).
+//!
+//! Envelopes travel as the bytes that were sent. Refusals are problem documents (RFC 9457), whatever
+//! refused. The door keeps no message: readers hold a place in the journal, and what they are sent is
+//! shared. It knows no principals yet: bind it to a loopback address.
+
+mod base64;
+mod body;
+mod call;
+mod deliveries;
+mod door;
+mod full;
+mod inbox;
+mod lines;
+mod members;
+mod messages;
+mod meter;
+mod openapi;
+mod operations;
+mod output;
+mod percent;
+mod problem;
+mod publish_lines;
+mod query;
+mod routes;
+mod server;
+mod settings;
+mod socket;
+mod stall;
+mod stop;
+mod stream;
+mod subscriptions;
+mod validate;
+
+pub use routes::{ROUTES, Route, Verb};
+pub use server::serve;
+pub use settings::HttpSettings;
+pub use stop::Stop;

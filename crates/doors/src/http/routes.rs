@@ -1,0 +1,260 @@
+//! Every route of the door in one table. The router is built from it and the OpenAPI document is
+//! checked against it, so that neither can have what the other lacks.
+
+use super::call::{Answer, Call, set_header};
+use super::door::{Door, RequestId};
+use super::meter::RequestLabels;
+use super::problem::{self, bad_request};
+use super::{
+    deliveries, inbox, messages, openapi, operations, socket, stream, subscriptions, validate,
+};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, RawPathParams, Request};
+use axum::http::{Response, StatusCode};
+use axum::routing::{MethodFilter, MethodRouter};
+use futures_util::future::BoxFuture;
+use protocol::{Code, Fault, Rejection};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The header that carries the request's id.
+const REQUEST_ID: &str = "interwire-request-id";
+
+/// A method of the table. `HEAD` comes with `Get`, `OPTIONS` with every path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants are HTTP's own words")]
+pub enum Verb {
+    Get,
+    Post,
+    Put,
+    Delete,
+}
+
+impl Verb {
+    /// The method as HTTP writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Put => MethodFilter::PUT,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+type Handler = fn(Call) -> BoxFuture<'static, Answer>;
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Route {
+    /// The method.
+    pub verb: Verb,
+    /// The path; `{name}` stands for one segment.
+    pub path: &'static str,
+    /// The operation's name, as in the OpenAPI document.
+    pub name: &'static str,
+    /// One short sentence, as in the OpenAPI document.
+    pub summary: &'static str,
+    handler: Handler,
+}
+
+macro_rules! routes {
+    ($($verb:ident $path:literal $name:literal $handler:path, $summary:literal;)*) => {
+        /// Every route.
+        pub static ROUTES: &[Route] = &[$(Route {
+            verb: Verb::$verb,
+            path: $path,
+            name: $name,
+            summary: $summary,
+            handler: |call| Box::pin($handler(call)),
+        },)*];
+    };
+}
+
+routes! {
+    Post "/v1/messages" "publish" messages::publish,
+        "Publish one envelope, or many as lines";
+    Get "/v1/messages" "page" messages::page,
+        "A page of the journal, filtered, as lines";
+    Get "/v1/messages/{id}" "message" messages::message,
+        "One envelope, as the bytes that were sent";
+    Get "/v1/stream" "stream" stream::open,
+        "Follow the journal as server-sent events";
+    Get "/v1/socket" "socket" socket::open,
+        "Publish, follow and consume over one WebSocket";
+    Get "/v1/inbox/{party}" "inbox" inbox::inbox,
+        "Pull deliveries from a party's inbox";
+    Post "/v1/deliveries/ack" "ack" deliveries::ack,
+        "Acknowledge deliveries";
+    Post "/v1/deliveries/nack" "nack" deliveries::nack,
+        "Give deliveries back for another attempt";
+    Post "/v1/deliveries/extend" "extend" deliveries::extend,
+        "Keep deliveries longer";
+    Get "/v1/subscriptions" "subscriptions" subscriptions::list,
+        "All durable subscriptions";
+    Get "/v1/subscriptions/{name}" "subscription" subscriptions::show,
+        "One durable subscription";
+    Put "/v1/subscriptions/{name}" "put_subscription" subscriptions::put,
+        "Create or confirm a durable subscription";
+    Delete "/v1/subscriptions/{name}" "remove_subscription" subscriptions::remove,
+        "Remove a durable subscription and what waits in it";
+    Get "/v1/subscriptions/{name}/deliveries" "subscription_deliveries" inbox::subscription,
+        "Pull deliveries from a durable subscription";
+    Post "/v1/validate" "validate" validate::validate,
+        "The verdict on one envelope, or on many as lines";
+    Get "/v1/openapi.json" "openapi" openapi::openapi,
+        "This description";
+    Get "/healthz" "healthz" operations::healthz,
+        "Whether the process is alive";
+    Get "/readyz" "readyz" operations::readyz,
+        "Whether new work is taken";
+    Get "/metrics" "metrics" operations::metrics,
+        "Metrics in OpenMetrics text";
+    Get "/" "index" operations::index,
+        "A page for people: where the journal stands and where to go";
+}
+
+/// The router of every route in the table.
+pub(crate) fn router(door: &Arc<Door>) -> Router {
+    let mut paths: BTreeMap<&'static str, Vec<&'static Route>> = BTreeMap::new();
+    for route in ROUTES {
+        paths.entry(route.path).or_default().push(route);
+    }
+    let mut router = Router::new();
+    for (path, routes) in paths {
+        let mut methods = MethodRouter::new();
+        for route in &routes {
+            let (door, route) = (Arc::clone(door), *route);
+            let mut filter = route.verb.filter();
+            if route.path == "/v1/socket" {
+                // A WebSocket over HTTP/2 opens with CONNECT (RFC 8441).
+                filter = filter.or(MethodFilter::CONNECT);
+            }
+            methods = methods.on(filter, move |request: Request| run(door, route, request));
+        }
+        let (door, allow) = (Arc::clone(door), allow(&routes));
+        let fallback =
+            move |request: Request| other_method(door, path, Arc::clone(&allow), request);
+        router = router.route(path, methods.fallback(fallback));
+    }
+    let door = Arc::clone(door);
+    router.fallback(move |request: Request| no_route(door, request))
+}
+
+/// Runs one request through its handler and finishes the answer.
+async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Response<Body> {
+    let start = Instant::now();
+    let (mut parts, body) = request.into_parts();
+    let request_id = door.request_id(&parts.headers);
+    let answer = match RawPathParams::from_request_parts(&mut parts, &()).await {
+        Ok(params) => {
+            let (door, request_id) = (Arc::clone(&door), request_id.clone());
+            (route.handler)(Call { door, request_id, parts, body, params }).await
+        }
+        Err(_) => Err(bad_request("", "expected percent-encoded UTF-8 in the path")),
+    };
+    finish(&door, route.path, route.verb.as_str(), &request_id, start, answer)
+}
+
+/// Refuses a method that the path does not take; answers `OPTIONS`.
+async fn other_method(
+    door: Arc<Door>,
+    path: &'static str,
+    allow: Arc<str>,
+    request: Request,
+) -> Response<Body> {
+    let start = Instant::now();
+    let request_id = door.request_id(request.headers());
+    let is_options = request.method() == axum::http::Method::OPTIONS;
+    let answer = if is_options {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        Ok(response)
+    } else {
+        let detail = format!("expected {allow} on {path}, got {}", request.method());
+        Err(Fault::new(Code::MethodNotAllowed, "", "surface: HTTP", detail).into())
+    };
+    let method = if is_options { "OPTIONS" } else { "other" };
+    let mut response = finish(&door, path, method, &request_id, start, answer);
+    set_header(&mut response, "allow", &allow);
+    response
+}
+
+async fn no_route(door: Arc<Door>, request: Request) -> Response<Body> {
+    let request_id = door.request_id(request.headers());
+    let detail = format!(
+        "expected a path of /v1/openapi.json, got {:?}",
+        request.uri().path().chars().take(256).collect::<String>()
+    );
+    let refused = Fault::new(Code::RouteNotFound, "", "surface: HTTP", detail).into();
+    finish(&door, "unknown", "other", &request_id, Instant::now(), Err(refused))
+}
+
+/// Gives the answer its request id, counts it and logs one line: refusals always, the rest on
+/// demand, because one line per publish would cost more than the publish.
+fn finish(
+    door: &Door,
+    route: &'static str,
+    method: &'static str,
+    request_id: &RequestId,
+    start: Instant,
+    answer: Answer,
+) -> Response<Body> {
+    let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let mut response = match answer {
+        Ok(response) => {
+            let status = response.status().as_u16();
+            tracing::debug!(%request_id, method, route, status, micros, "answered");
+            response
+        }
+        Err(rejection) => {
+            log_refusal(&rejection, method, route, request_id, micros);
+            problem::response(&rejection, request_id.as_str())
+        }
+    };
+    let status = response.status().as_u16();
+    door.meter.requests.get_or_create(&RequestLabels { route, method, status }).inc();
+    set_header(&mut response, REQUEST_ID, request_id.as_str());
+    response
+}
+
+fn log_refusal(
+    rejection: &Rejection,
+    method: &str,
+    route: &str,
+    request_id: &RequestId,
+    micros: u64,
+) {
+    let (code, pointer) = (rejection.code(), &rejection.first().pointer);
+    let status = code.class().http_status();
+    if status >= 500 {
+        tracing::warn!(%request_id, method, route, status, %code, pointer, micros, "refused");
+    } else {
+        tracing::info!(%request_id, method, route, status, %code, pointer, micros, "refused");
+    }
+}
+
+/// The value of `Allow`.
+fn allow(routes: &[&'static Route]) -> Arc<str> {
+    let mut words = Vec::new();
+    for route in routes {
+        words.push(route.verb.as_str());
+        if route.verb == Verb::Get {
+            words.push("HEAD");
+        }
+    }
+    words.push("OPTIONS");
+    words.join(", ").into()
+}

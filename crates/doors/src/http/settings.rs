@@ -1,0 +1,79 @@
+//! What the HTTP door can be told. Every limit has a unit in its name.
+
+use std::time::Duration;
+
+/// Settings of the HTTP door. The largest single envelope is the broker's rule, not a setting here.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// Bytes of one NDJSON body.
+    pub ndjson_bytes_max: usize,
+    /// Bytes of NDJSON results that wait for a client which sends without reading.
+    pub unread_results_bytes_max: usize,
+    /// Milliseconds between two pieces of a body that is read whole.
+    pub body_wait_ms: u64,
+    /// Milliseconds for a request's head.
+    pub head_wait_ms: u64,
+    /// Milliseconds between keep-alive comments (server-sent events) or pings (WebSocket).
+    pub keep_alive_ms: u64,
+    /// Publishes in flight on one socket or in one NDJSON body.
+    pub in_flight_max: usize,
+    /// Bytes of one socket frame beyond the largest envelope.
+    pub socket_frame_room_bytes: usize,
+    /// Live and durable readers on one socket.
+    pub socket_readers_max: usize,
+    /// Operations of one socket that may wait for their answer, besides publishes.
+    pub socket_operations_max: usize,
+    /// Bytes of deliveries in one answer.
+    pub reader_bytes_max: usize,
+    /// Milliseconds that a reader may leave its data untaken before it counts as too slow. After as
+    /// long again the connection is cut.
+    pub write_stall_ms: u64,
+    /// Messages in one page, deliveries in one pull.
+    pub page_max: usize,
+    /// Milliseconds that a pull may wait.
+    pub pull_wait_ms_max: u64,
+    /// Milliseconds from the first stop to the end.
+    pub drain_grace_ms: u64,
+    /// Milliseconds after which a drained reader should come back.
+    pub drain_retry_ms: u64,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            ndjson_bytes_max: 64 << 20,
+            unread_results_bytes_max: 32 << 20,
+            body_wait_ms: 30_000,
+            head_wait_ms: 60_000,
+            keep_alive_ms: 15_000,
+            in_flight_max: 1_024,
+            socket_frame_room_bytes: 64 << 10,
+            socket_readers_max: 1_024,
+            socket_operations_max: 64,
+            reader_bytes_max: 8 << 20,
+            write_stall_ms: 30_000,
+            page_max: 1_000,
+            pull_wait_ms_max: 60_000,
+            drain_grace_ms: 10_000,
+            drain_retry_ms: 1_000,
+        }
+    }
+}
+
+impl HttpSettings {
+    pub(crate) fn keep_alive(&self) -> Duration {
+        Duration::from_millis(self.keep_alive_ms.max(1))
+    }
+
+    pub(crate) fn write_stall(&self) -> Duration {
+        Duration::from_millis(self.write_stall_ms.max(1))
+    }
+
+    pub(crate) fn body_wait(&self) -> Duration {
+        Duration::from_millis(self.body_wait_ms)
+    }
+
+    pub(crate) fn drain_grace(&self) -> Duration {
+        Duration::from_millis(self.drain_grace_ms)
+    }
+}

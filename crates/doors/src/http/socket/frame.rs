@@ -1,0 +1,393 @@
+//! Frames of `interwire.v1`, read and written. No decision is taken here.
+
+use crate::http::deliveries::{Settlement, Verdict, write_members};
+use crate::http::inbox::PULL_DEFAULT;
+use crate::http::members::Members;
+use crate::http::problem;
+use crate::http::subscriptions::below;
+use axum::body::Bytes;
+use broker::{Cursor, Delivery, Entry, From, Handle, PlaceName, Receipt};
+use protocol::json::{Kind, Limits, Value, read as read_json};
+use protocol::{Code, Fault, Filter, Party, Reading, Rejection, Rules};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest `ref`, in bytes as written.
+const REFERENCE_BYTES_MAX: usize = 256;
+
+/// Deliveries that a durable reader may hold unsettled when it does not say.
+const IN_FLIGHT_DEFAULT: i64 = 64;
+
+/// Deliveries that a durable reader may hold unsettled at most.
+const IN_FLIGHT_MAX: i64 = 1_024;
+
+/// The caller's name for an operation, as JSON text; empty when there is none.
+pub(crate) type Reference = Arc<str>;
+
+/// Limits of a frame that the settings decide.
+#[derive(Clone, Debug)]
+pub(crate) struct FrameLimits {
+    pub frame_bytes_max: usize,
+    pub pull_max: i64,
+    pub pull_wait_ms_max: i64,
+}
+
+/// One frame from the peer.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub reference: Reference,
+    pub operation: Result<Operation, Rejection>,
+}
+
+/// What the peer wants.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    Publish { reading: Box<Reading>, envelope: Bytes },
+    Follow { filter: Filter, from: From },
+    Consume { place: PlaceName, in_flight_max: usize },
+    Unsubscribe,
+    Settle(Settlement),
+    Pull { place: PlaceName, max: usize, wait: Duration },
+    Ping,
+}
+
+/// Reads one text frame.
+pub(crate) fn read(text: &str, rules: &Rules, limits: &FrameLimits) -> Incoming {
+    // The frame is one level around the envelope.
+    let json = Limits { bytes_max: limits.frame_bytes_max, depth_max: rules.depth_max + 1 };
+    let document = match read_json(text.as_bytes(), json) {
+        Ok(document) => document,
+        Err(fault) => return Incoming { reference: "".into(), operation: Err(fault.into()) },
+    };
+    let frame = document.root();
+    match reference(frame) {
+        Ok(reference) => Incoming { reference, operation: operation(frame, rules, limits) },
+        Err(refused) => Incoming { reference: "".into(), operation: Err(refused) },
+    }
+}
+
+/// The refusal of a frame that is not an operation.
+pub(crate) fn bad_frame(pointer: &str, detail: impl Into<String>) -> Rejection {
+    Fault::new(Code::BadFrame, pointer, "surface: socket", detail).into()
+}
+
+fn reference(frame: Value<'_>) -> Result<Reference, Rejection> {
+    match frame.get("ref") {
+        None => Ok("".into()),
+        Some(value) if value.kind() == Kind::String && value.raw().len() <= REFERENCE_BYTES_MAX => {
+            Ok(value.raw().into())
+        }
+        Some(value) => {
+            let detail = format!(
+                "expected `ref` to be a string of at most {REFERENCE_BYTES_MAX} bytes, got {} of {}",
+                value.kind().as_str(),
+                value.raw().len()
+            );
+            Err(bad_frame("/ref", detail))
+        }
+    }
+}
+
+fn operation(
+    frame: Value<'_>,
+    rules: &Rules,
+    limits: &FrameLimits,
+) -> Result<Operation, Rejection> {
+    if frame.kind() != Kind::Object {
+        let detail = format!("expected an object with `op`, got {}", frame.kind().as_str());
+        return Err(bad_frame("", detail));
+    }
+    let op = frame.get("op").and_then(Value::as_str);
+    match op.as_deref() {
+        Some("publish") => publish(frame, rules),
+        Some("subscribe") => subscribe(frame),
+        Some("unsubscribe") => bare(frame, Operation::Unsubscribe),
+        Some("ack") => settle(frame, Verdict::Ack),
+        Some("nack") => settle(frame, Verdict::Nack),
+        Some("extend") => settle(frame, Verdict::Extend),
+        Some("pull") => pull(frame, limits),
+        Some("ping") => bare(frame, Operation::Ping),
+        Some(other) => Err(bad_frame(
+            "/op",
+            format!(
+                "expected `op` to be publish, subscribe, unsubscribe, ack, nack, extend, pull or ping, got {:?}",
+                other.chars().take(64).collect::<String>()
+            ),
+        )),
+        None => Err(bad_frame("/op", "expected `op` to be a string")),
+    }
+}
+
+fn bare(frame: Value<'_>, operation: Operation) -> Result<Operation, Rejection> {
+    Members::of(frame, Code::BadFrame).only(&["op", "ref"]).finish()?;
+    Ok(operation)
+}
+
+fn settle(frame: Value<'_>, verdict: Verdict) -> Result<Operation, Rejection> {
+    Settlement::read(frame, verdict, Code::BadFrame, &["op", "ref"]).map(Operation::Settle)
+}
+
+fn publish(frame: Value<'_>, rules: &Rules) -> Result<Operation, Rejection> {
+    Members::of(frame, Code::BadFrame).only(&["op", "ref", "envelope"]).finish()?;
+    let Some(envelope) = frame.get("envelope") else {
+        return Err(bad_frame("/envelope", "expected `envelope` to be present"));
+    };
+    let length = envelope.raw().len();
+    if length > rules.envelope_bytes_max {
+        let detail = format!("expected at most {} bytes, got {length}", rules.envelope_bytes_max);
+        return Err(Fault::new(Code::TooLarge, "/envelope", "ARCHITECTURE limits", detail).into());
+    }
+    Ok(Operation::Publish {
+        reading: Box::new(protocol::decode_value(envelope, rules)),
+        // A copy: a slice would keep the connection's buffer in memory for as long as the exchange
+        // keeps this one envelope.
+        envelope: Bytes::copy_from_slice(envelope.raw().as_bytes()),
+    })
+}
+
+fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
+    let mut members = Members::of(frame, Code::BadFrame).only(&[
+        "op",
+        "ref",
+        "filter",
+        "from",
+        "inbox",
+        "subscription",
+        "max_in_flight",
+    ]);
+    let place = place(&mut members);
+    let from = members.text("from").map_or(From::Latest, |text| From::parse(&text));
+    let in_flight_max = members.number("max_in_flight", 1..=IN_FLIGHT_MAX);
+    let filter = members.get("filter");
+    if place.is_some() {
+        for name in ["filter", "from"] {
+            if members.get(name).is_some() {
+                members.refuse(name, format!("expected no `{name}` with a durable place"));
+            }
+        }
+    } else if in_flight_max.is_some() {
+        members.refuse("max_in_flight", "expected `max_in_flight` only with a durable place".into());
+    }
+    members.finish()?;
+    if let Some(place) = place {
+        let in_flight_max = usize::try_from(in_flight_max.unwrap_or(IN_FLIGHT_DEFAULT));
+        return Ok(Operation::Consume { place, in_flight_max: in_flight_max.unwrap_or(1) });
+    }
+    let filter = match filter {
+        Some(value) => Filter::from_json(value).map_err(|refused| below("/filter", &refused))?,
+        None => Filter::default(),
+    };
+    Ok(Operation::Follow { filter, from })
+}
+
+fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> {
+    let names = ["op", "ref", "inbox", "subscription", "max", "wait_ms"];
+    let mut members = Members::of(frame, Code::BadFrame).only(&names);
+    let place = place(&mut members);
+    let max = members.number("max", 1..=limits.pull_max).unwrap_or(PULL_DEFAULT as i64);
+    let wait = members.number("wait_ms", 0..=limits.pull_wait_ms_max).unwrap_or(0);
+    if place.is_none() {
+        members.refuse("", "expected `inbox` or `subscription`".into());
+    }
+    members.finish()?;
+    let place = place.ok_or_else(|| bad_frame("", "expected `inbox` or `subscription`"))?;
+    Ok(Operation::Pull {
+        place,
+        max: usize::try_from(max).unwrap_or(1),
+        wait: Duration::from_millis(wait.unsigned_abs()),
+    })
+}
+
+fn place(members: &mut Members<'_>) -> Option<PlaceName> {
+    let inbox = members.text("inbox");
+    let subscription = members.text("subscription");
+    match (inbox, subscription) {
+        (Some(party), None) => Some(PlaceName::Inbox(Party::parse(&party))),
+        (None, Some(name)) => Some(PlaceName::Subscription(name.into())),
+        (None, None) => None,
+        (Some(_), Some(_)) => {
+            members.refuse("", "expected either `inbox` or `subscription`, got both".into());
+            None
+        }
+    }
+}
+
+/// `{"op":"...","ref":...`, to be continued.
+fn head(op: &str, reference: &str) -> String {
+    let mut out = String::with_capacity(256);
+    let _ = write!(out, "{{\"op\":\"{op}\"");
+    if !reference.is_empty() {
+        let _ = write!(out, ",\"ref\":{reference}");
+    }
+    out
+}
+
+/// A frame with nothing but `op` and `ref`.
+pub(crate) fn plain(op: &str, reference: &str) -> String {
+    let mut out = head(op, reference);
+    out.push('}');
+    out
+}
+
+/// A frame that names a place in the journal.
+pub(crate) fn at_cursor(op: &str, reference: &str, cursor: Cursor) -> String {
+    let mut out = head(op, reference);
+    let _ = write!(out, ",\"cursor\":\"{cursor}\"}}");
+    out
+}
+
+/// The last frame before the exchange shuts down.
+pub(crate) fn draining(reference: &str, cursor: Cursor, retry_ms: u64) -> String {
+    let mut out = head("draining", reference);
+    let _ = write!(out, ",\"cursor\":\"{cursor}\",\"retry_ms\":{retry_ms}}}");
+    out
+}
+
+pub(crate) fn receipt(reference: &str, receipt: &Receipt) -> String {
+    let mut out = head("receipt", reference);
+    out.push_str(",\"receipt\":");
+    receipt.write_json(&mut out);
+    out.push('}');
+    out
+}
+
+/// A refusal; `prefix` says where in the frame the refused part stands.
+pub(crate) fn fault(reference: &str, rejection: &Rejection, prefix: &str) -> String {
+    let mut out = head("fault", reference);
+    out.push_str(",\"fault\":");
+    problem::write(&mut out, rejection, prefix, None);
+    out.push('}');
+    out
+}
+
+/// One message of a live reader.
+pub(crate) fn deliver(reference: &str, handle: &Handle, entry: &Entry) -> Bytes {
+    let mut out = head("deliver", reference);
+    let _ = write!(out, ",\"cursor\":\"{}\",\"envelope\":", handle.cursor(entry));
+    let mut out = out.into_bytes();
+    out.reserve_exact(entry.envelope.len() + 1);
+    out.extend_from_slice(&entry.envelope);
+    out.push(b'}');
+    out.into()
+}
+
+/// One message of a durable reader.
+pub(crate) fn deliver_leased(reference: &str, handle: &Handle, delivery: &Delivery) -> Bytes {
+    let mut out = head("deliver", reference).into_bytes();
+    out.push(b',');
+    write_members(&mut out, handle, delivery);
+    out.push(b'}');
+    out.into()
+}
+
+/// The answer to a pull.
+pub(crate) fn deliveries(reference: &str, handle: &Handle, deliveries: &[Delivery]) -> Bytes {
+    let mut out = head("deliveries", reference).into_bytes();
+    out.extend_from_slice(b",\"deliveries\":");
+    crate::http::deliveries::write_list(&mut out, handle, deliveries);
+    out.push(b'}');
+    out.into()
+}
+
+/// The answer to an ack, nack or extend.
+pub(crate) fn settled(
+    reference: &str,
+    settlement: &Settlement,
+    outcomes: &[broker::Outcome],
+) -> String {
+    let mut out = head("settled", reference);
+    out.push_str(",\"results\":");
+    settlement.write_results(&mut out, outcomes);
+    out.push('}');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FrameLimits, Incoming, Operation, plain, read};
+    use broker::{From, PlaceName};
+    use protocol::{Party, Rules, Timestamp};
+    use std::time::Duration;
+
+    fn frame(text: &str) -> Incoming {
+        let limits = FrameLimits { frame_bytes_max: 400, pull_max: 100, pull_wait_ms_max: 1_000 };
+        let mut rules = Rules::at(Timestamp::default());
+        rules.envelope_bytes_max = 100;
+        read(text, &rules, &limits)
+    }
+
+    fn refusal(text: &str) -> (String, String) {
+        let refused = frame(text).operation.expect_err(text);
+        (refused.code().to_string(), refused.first().pointer.clone())
+    }
+
+    #[test]
+    fn the_reference_is_echoed_as_written() {
+        let incoming = frame(r#"{"op":"ping","ref":"a\u0062\"c"}"#);
+        assert!(matches!(incoming.operation, Ok(Operation::Ping)));
+        assert_eq!(plain("pong", &incoming.reference), r#"{"op":"pong","ref":"a\u0062\"c"}"#);
+        assert_eq!(plain("pong", &frame(r#"{"op":"ping"}"#).reference), r#"{"op":"pong"}"#);
+    }
+
+    #[test]
+    fn an_envelope_is_taken_exactly_as_it_stands_in_the_frame() {
+        let text = "{ \"envelope\" :  {\"n\": 9007199254740993,\n \"f\":1.10 }  ,\"op\":\"publish\"}";
+        let Ok(Operation::Publish { envelope, .. }) = frame(text).operation else {
+            panic!("expected a publish");
+        };
+        assert_eq!(&envelope[..], b"{\"n\": 9007199254740993,\n \"f\":1.10 }");
+    }
+
+    #[test]
+    fn readers_are_live_or_durable() {
+        let Ok(Operation::Follow { filter, from }) =
+            frame(r#"{"op":"subscribe","filter":{"type":"task.*"},"from":"earliest"}"#).operation
+        else {
+            panic!("expected a live reader");
+        };
+        assert_eq!(filter.to_json(), r#"{"type":["task.*"]}"#);
+        assert_eq!(from, From::Earliest);
+        let Ok(Operation::Consume { place, in_flight_max }) =
+            frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3}"#).operation
+        else {
+            panic!("expected a durable reader");
+        };
+        assert_eq!((place, in_flight_max), (PlaceName::Inbox(Party::parse("agent:b")), 3));
+        let Ok(Operation::Pull { max, wait, .. }) =
+            frame(r#"{"op":"pull","subscription":"s","wait_ms":250}"#).operation
+        else {
+            panic!("expected a pull");
+        };
+        assert_eq!((max, wait), (16, Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn bad_frames_are_named_and_pointed_at() {
+        let long = format!(r#"{{"op":"publish","envelope":"{}"}}"#, "x".repeat(120));
+        let longer = format!(r#"{{"op":"ping","ref":"{}"}}"#, "x".repeat(500));
+        let cases = [
+            ("nonsense", "malformed_json", ""),
+            ("[]", "bad_frame", ""),
+            ("{}", "bad_frame", "/op"),
+            (r#"{"op":1}"#, "bad_frame", "/op"),
+            (r#"{"op":"shout"}"#, "bad_frame", "/op"),
+            (r#"{"op":"ping","ref":1}"#, "bad_frame", "/ref"),
+            (r#"{"op":"ping","extra":1}"#, "bad_frame", "/extra"),
+            (r#"{"op":"publish"}"#, "bad_frame", "/envelope"),
+            (r#"{"op":"pull"}"#, "bad_frame", ""),
+            (r#"{"op":"pull","inbox":"a","max":101}"#, "bad_frame", "/max"),
+            (r#"{"op":"pull","inbox":"a","subscription":"b"}"#, "bad_frame", ""),
+            (r#"{"op":"subscribe","filter":{"typ":"x"}}"#, "filter_malformed", "/filter/typ"),
+            (r#"{"op":"subscribe","inbox":"a","from":"latest"}"#, "bad_frame", "/from"),
+            (r#"{"op":"subscribe","max_in_flight":1}"#, "bad_frame", "/max_in_flight"),
+            (r#"{"op":"ack","deliveries":[]}"#, "bad_frame", "/deliveries"),
+            (r#"{"op":"publish","envelope":{"a":"\ud800"}}"#, "invalid_unicode", "/envelope/a"),
+            (&long, "too_large", "/envelope"),
+            (&longer, "too_large", ""),
+        ];
+        for (text, code, pointer) in cases {
+            assert_eq!(refusal(text), (code.to_owned(), pointer.to_owned()), "{text}");
+        }
+    }
+}

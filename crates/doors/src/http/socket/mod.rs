@@ -1,0 +1,15 @@
+//! `/v1/socket`: publishing, following and consuming over one WebSocket (`interwire.v1`).
+//!
+//! One task per connection reads and writes. Publishes are pipelined: their results come back
+//! through one channel and many receipts leave with one flush. Readers hold places, not messages;
+//! each puts at most one batch on its way, in turn with the others.
+
+mod connection;
+mod frame;
+mod handshake;
+mod publish;
+mod readers;
+mod work;
+mod writer;
+
+pub(crate) use handshake::open;

@@ -1,0 +1,86 @@
+//! The writing half of a socket: many frames, one flush, and an end for readers that do not take
+//! their data.
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use axum::body::Bytes;
+use futures_util::SinkExt as _;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Why writing has to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// The peer is gone.
+    Gone,
+    /// The peer did not take its data for the stall time.
+    Slow,
+}
+
+/// How long a closing socket waits for the peer to close, too.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+
+/// A socket with frames that may wait for a flush.
+pub(crate) struct Writer {
+    pub socket: WebSocket,
+    stall: Duration,
+    needs_flush: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(socket: WebSocket, stall: Duration) -> Self {
+        Self { socket, stall, needs_flush: false }
+    }
+
+    /// Puts a text frame on its way; it leaves with the next flush at the latest.
+    pub(crate) async fn text(&mut self, text: String) -> Result<(), Broken> {
+        self.message(Message::Text(text.into())).await
+    }
+
+    /// As [`Self::text`], for shared bytes.
+    pub(crate) async fn bytes(&mut self, bytes: Bytes) -> Result<(), Broken> {
+        match Utf8Bytes::try_from(bytes) {
+            Ok(text) => self.message(Message::Text(text)).await,
+            Err(error) => {
+                // Envelopes are checked on the way in, so this would be a damaged journal.
+                tracing::error!(%error, "a frame is not UTF-8 and was left out");
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) async fn ping(&mut self) -> Result<(), Broken> {
+        self.message(Message::Ping(Bytes::new())).await
+    }
+
+    async fn message(&mut self, message: Message) -> Result<(), Broken> {
+        self.needs_flush = true;
+        match timeout(self.stall, self.socket.feed(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Broken::Gone),
+            Err(_) => Err(Broken::Slow),
+        }
+    }
+
+    /// Sends what waits.
+    pub(crate) async fn flush(&mut self) -> Result<(), Broken> {
+        if !std::mem::take(&mut self.needs_flush) {
+            return Ok(());
+        }
+        match timeout(self.stall, self.socket.flush()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Broken::Gone),
+            Err(_) => Err(Broken::Slow),
+        }
+    }
+
+    /// Says goodbye and waits a moment for the answer, so that what was written is not lost.
+    pub(crate) async fn close(mut self, code: u16, reason: &'static str) {
+        let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+        if self.message(Message::Close(Some(frame))).await.is_err() || self.flush().await.is_err() {
+            return;
+        }
+        let drained = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        // A peer that does not answer is left.
+        let _ = timeout(CLOSE_WAIT, drained).await;
+    }
+}

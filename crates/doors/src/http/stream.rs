@@ -1,0 +1,237 @@
+//! `/v1/stream`: the journal as server-sent events.
+//!
+//! Every event carries its cursor as `id:`, so a browser's own reconnect resumes without a gap. A
+//! stream holds a place, and at most one batch of shared messages: what a slow reader does not take
+//! is not queued for it.
+
+use super::base64;
+use super::call::{Answer, Call, set_header, typed};
+use super::door::{Door, RequestId};
+use super::meter::Open;
+use super::problem;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use broker::{Cursor, Entry, From, Handle, Tail};
+use bytes::{BufMut as _, BytesMut};
+use futures_util::stream;
+use protocol::Rejection;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+/// Messages taken from the journal at a time.
+const BATCH_MAX: usize = 64;
+
+/// Bytes after which a piece of the body is sent on.
+const CHUNK_BYTES: usize = 256 << 10;
+
+pub(crate) async fn open(call: Call) -> Answer {
+    let mut query = call.query()?;
+    let from = query.take("from")?;
+    let filter = query.filter()?;
+    let from = match last_event_id(&call.parts.headers) {
+        Some(id) => From::Cursor(id),
+        None => from.map_or(From::Latest, |text| From::parse(&text)),
+    };
+    let tail = call.door.handle.tail(filter, &from).await?;
+    let reader = Reader::new(call.door, call.request_id, tail);
+    let body = stream::unfold(reader, |mut reader| async move {
+        let chunk = reader.chunk().await?;
+        Some((Ok::<_, Infallible>(chunk), reader))
+    });
+    let mut response = typed(StatusCode::OK, "text/event-stream", Body::from_stream(body));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Asks proxies of the nginx family not to hold the stream back.
+    set_header(&mut response, "x-accel-buffering", "no");
+    Ok(response)
+}
+
+/// What a returning reader saw last; it knows better than the address it was first given.
+fn last_event_id(headers: &HeaderMap) -> Option<String> {
+    let text = std::str::from_utf8(headers.get("last-event-id")?.as_bytes()).ok()?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// One open stream.
+struct Reader {
+    door: Arc<Door>,
+    request_id: RequestId,
+    tail: Tail,
+    /// Taken from the tail, not yet written.
+    ready: VecDeque<Arc<Entry>>,
+    /// Everything up to here was written.
+    cursor: Cursor,
+    keep_alive: Interval,
+    /// When the last chunk was given to the connection.
+    given: Option<Instant>,
+    phase: Phase,
+    _open: Open,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Opening,
+    Following,
+    Ended,
+}
+
+impl Reader {
+    fn new(door: Arc<Door>, request_id: RequestId, tail: Tail) -> Self {
+        let period = door.settings.keep_alive();
+        let mut keep_alive = interval_at(Instant::now() + period, period);
+        keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let open = Open::count(&door.meter.streams);
+        let cursor = tail.cursor();
+        Self {
+            door,
+            request_id,
+            tail,
+            ready: VecDeque::new(),
+            cursor,
+            keep_alive,
+            given: None,
+            phase: Phase::Opening,
+            _open: open,
+        }
+    }
+
+    /// The next piece of the body; `None` ends it. Asked for only when the connection has room, so
+    /// a long time between two calls means that the reader does not take its data.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        let chunk = match self.phase {
+            Phase::Ended => return None,
+            Phase::Opening => {
+                self.phase = Phase::Following;
+                self.primer()
+            }
+            Phase::Following if self.is_too_slow() => {
+                self.phase = Phase::Ended;
+                self.door.meter.slow_consumers.inc();
+                tracing::warn!(request_id = %self.request_id, "slow consumer");
+                self.control("slow_consumer", &format!("{{\"cursor\":\"{}\"}}", self.cursor))
+            }
+            Phase::Following => self.follow().await,
+        };
+        self.given = Some(Instant::now());
+        Some(chunk)
+    }
+
+    fn is_too_slow(&self) -> bool {
+        self.given.is_some_and(|at| at.elapsed() >= self.door.settings.write_stall())
+    }
+
+    async fn follow(&mut self) -> Bytes {
+        loop {
+            if self.door.stop.is_draining() {
+                self.phase = Phase::Ended;
+                return self.draining();
+            }
+            if !self.ready.is_empty() {
+                return self.events();
+            }
+            let next = tokio::select! {
+                biased;
+                batch = self.tail.next(BATCH_MAX) => batch,
+                () = self.door.stop.draining() => continue,
+                _ = self.keep_alive.tick() => return Bytes::from_static(b": keep-alive\n\n"),
+            };
+            match next {
+                Ok(batch) => {
+                    self.ready.extend(batch.entries);
+                    if batch.caught_up {
+                        let seen = self.events();
+                        let data = format!("{{\"cursor\":\"{}\"}}", self.cursor);
+                        return [seen, self.control("caught_up", &data)].concat().into();
+                    }
+                }
+                Err(_) if self.door.stop.is_draining() => {}
+                Err(rejection) => {
+                    self.phase = Phase::Ended;
+                    return self.fault(&rejection);
+                }
+            }
+        }
+    }
+
+    /// A comment with an id: even a reader that never gets an event has a place to resume from.
+    fn primer(&self) -> Bytes {
+        format!(": interwire\nid: {}\nretry: {}\n\n", self.cursor, self.door.settings.drain_retry_ms)
+            .into()
+    }
+
+    /// As many events as make one good piece.
+    fn events(&mut self) -> Bytes {
+        let mut chunk = BytesMut::new();
+        let mut count = 0;
+        while chunk.len() < CHUNK_BYTES
+            && let Some(entry) = self.ready.pop_front()
+        {
+            let handle = &self.door.handle;
+            chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry)));
+            self.cursor = handle.cursor(&entry);
+            count += 1;
+        }
+        if self.ready.is_empty() {
+            // Past everything that the filter kept from this reader, too.
+            self.cursor = self.tail.cursor();
+        }
+        self.door.handle.meter().streamed.inc_by(count);
+        chunk.freeze()
+    }
+
+    fn draining(&self) -> Bytes {
+        let retry = self.door.settings.drain_retry_ms;
+        let data = format!("{{\"cursor\":\"{}\",\"retry_ms\":{retry}}}", self.cursor);
+        [Bytes::from(format!("retry: {retry}\n")), self.control("draining", &data)].concat().into()
+    }
+
+    fn fault(&self, rejection: &Rejection) -> Bytes {
+        let mut data = String::new();
+        problem::write(&mut data, rejection, "", Some(self.request_id.as_str()));
+        self.control("fault", &data)
+    }
+
+    fn control(&self, name: &str, data: &str) -> Bytes {
+        format!("event: {name}\nid: {}\ndata: {data}\n\n", self.cursor).into()
+    }
+}
+
+/// The event of one message. Line feeds become several `data:` lines, which every client joins
+/// again; a carriage return cannot travel in an event, so such an envelope goes as base64.
+fn event(handle: &Handle, entry: &Entry) -> Bytes {
+    let mut head = String::with_capacity(48);
+    let _ = write!(head, "id: {}\n", handle.cursor(entry));
+    frame(&head, &entry.envelope)
+}
+
+fn frame(head: &str, envelope: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(head.len() + envelope.len() + 64);
+    out.put_slice(head.as_bytes());
+    if envelope.contains(&b'\r') {
+        out.put_slice(b"event: base64\ndata: ");
+        base64::encode(&mut out, envelope);
+        out.put_slice(b"\n");
+    } else {
+        for line in envelope.split(|byte| *byte == b'\n') {
+            out.put_slice(b"data: ");
+            out.put_slice(line);
+            out.put_slice(b"\n");
+        }
+    }
+    out.put_slice(b"\n");
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frame;
+
+    #[test]
+    fn line_feeds_are_several_data_lines_and_carriage_returns_are_base64() {
+        assert_eq!(&frame("id: 1\n", b"{}")[..], b"id: 1\ndata: {}\n\n");
+        assert_eq!(&frame("id: 1\n", b"{\n }\n")[..], b"id: 1\ndata: {\ndata:  }\ndata: \n\n");
+        assert_eq!(&frame("", b"{\r\n}")[..], b"event: base64\ndata: ew0KfQ==\n\n");
+    }
+}

@@ -1,0 +1,75 @@
+//! Reading and writing the values of settings as text. Errors finish "expected NAME to be ...".
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A whole number of at least `least`, with `_` allowed between digits and the units `KiB`, `MiB`
+/// and `GiB` after it.
+pub fn whole<T: FromStr + TryFrom<u64>>(text: &str, least: u64) -> Result<T, String> {
+    let (digits, factor) = match text.trim() {
+        text if text.ends_with("KiB") => (text.trim_end_matches("KiB"), 1 << 10),
+        text if text.ends_with("MiB") => (text.trim_end_matches("MiB"), 1 << 20),
+        text if text.ends_with("GiB") => (text.trim_end_matches("GiB"), 1 << 30),
+        text => (text, 1),
+    };
+    let digits: String = digits.trim().chars().filter(|c| *c != '_').collect();
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number
+        .then(|| digits.parse::<u64>().ok()?.checked_mul(factor))
+        .flatten()
+        .filter(|number| *number >= least)
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("a whole number of at least {least}"))
+}
+
+/// `true` or `false`.
+pub fn flag(text: &str) -> Result<bool, String> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("true or false".into()),
+    }
+}
+
+/// An address with a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    named
+        .as_deref()
+        .unwrap_or(text)
+        .parse()
+        .map_err(|_| "an address and port such as 127.0.0.1:4747".into())
+}
+
+/// A path.
+pub fn folder(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("the path of a folder".into()) } else { Ok(text.into()) }
+}
+
+/// One word of a closed list.
+pub fn word<T>(found: Option<T>, words: &str) -> Result<T, String> {
+    found.ok_or_else(|| format!("one of {words}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{address, whole};
+
+    #[test]
+    fn sizes_may_carry_their_unit() {
+        assert_eq!(whole::<u64>("64 MiB", 1), Ok(64 << 20));
+        assert_eq!(whole::<usize>("1_024", 1), Ok(1024));
+        assert_eq!(whole::<u64>("4KiB", 1), Ok(4096));
+        for text in ["", "-1", "1.5", "0", "99999999999999999999", "1 TB", "16777217GiB "] {
+            let read = whole::<u32>(text, 1);
+            assert_eq!(read, Err("a whole number of at least 1".into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn localhost_is_the_loopback_address() {
+        assert_eq!(address("localhost:1").unwrap().to_string(), "127.0.0.1:1");
+        assert!(address("4747").is_err());
+    }
+}
