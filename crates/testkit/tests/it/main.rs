@@ -1,4 +1,10 @@
 //! The disks keep their contract, and the journal keeps its promises on a disk that crashes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets the unexpected should stop"
+)]
 
 mod crash_images;
 mod disk_contract;
