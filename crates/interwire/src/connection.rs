@@ -25,7 +25,12 @@ pub struct Connection {
     )]
     pub token: Option<String>,
     /// The party to act as, such as agent.planner
-    #[arg(long = "as", env = "INTERWIRE_AS", value_name = "PARTY", help_heading = "Exchange")]
+    #[arg(
+        long = "as",
+        env = "INTERWIRE_AS",
+        value_name = "PARTY",
+        help_heading = "Exchange"
+    )]
     pub party: Option<String>,
 }
 
@@ -91,8 +96,12 @@ impl FilterArgs {
             ("dialect", &self.dialect),
             ("priority", &self.priority),
         ];
-        fields.into_iter().fold(client::Filter::new(), |filter, (field, patterns)| {
-            patterns.iter().fold(filter, |filter, pattern| filter.with(field, pattern))
-        })
+        fields
+            .into_iter()
+            .fold(client::Filter::new(), |filter, (field, patterns)| {
+                patterns
+                    .iter()
+                    .fold(filter, |filter, pattern| filter.with(field, pattern))
+            })
     }
 }

@@ -49,7 +49,9 @@ impl Source {
         let mut all: Vec<Flag> = Vec::new();
         for pair in &self.set {
             let Some((name, value)) = pair.split_once('=') else {
-                return Err(Failure::Usage(format!("--set: expected NAME=VALUE, got {pair:?}")));
+                return Err(Failure::Usage(format!(
+                    "--set: expected NAME=VALUE, got {pair:?}"
+                )));
             };
             let setting = crate::settings::find(name)
                 .map_err(|sentence| Failure::Usage(format!("--set: {sentence}")))?;
@@ -80,7 +82,11 @@ pub fn run(action: Action) -> Result<Answer, Failure> {
 
 fn show(settled: &Settled, is_json: bool) -> Result<Answer, Failure> {
     let paint = Paint::of_stdout();
-    let width = SETTINGS.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
+    let width = SETTINGS
+        .iter()
+        .map(|setting| setting.name.len())
+        .max()
+        .unwrap_or_default();
     for setting in SETTINGS {
         let value = (setting.read)(&settled.plan);
         let origin = settled.origin(setting);
@@ -96,7 +102,11 @@ fn show(settled: &Settled, is_json: bool) -> Result<Answer, Failure> {
             output::line(&line.to_string())?;
             continue;
         }
-        let colour = if origin == Origin::Default { Colour::Dim } else { Colour::Bold };
+        let colour = if origin == Origin::Default {
+            Colour::Dim
+        } else {
+            Colour::Bold
+        };
         output::line(&format!(
             "{:width$}  {}  {}",
             setting.name,

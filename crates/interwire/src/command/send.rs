@@ -42,7 +42,10 @@ pub struct Arguments {
 
 /// Publishes; the answer is no when anything was refused.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
-    let report = Report { is_json: arguments.json, paint: Paint::of_stdout() };
+    let report = Report {
+        is_json: arguments.json,
+        paint: Paint::of_stdout(),
+    };
     if arguments.composition.is_wanted() {
         let envelope = arguments.composition.compose(&arguments.connection).await?;
         if arguments.print {
@@ -112,7 +115,9 @@ fn progress(is_json: bool) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} published, {per_sec}, {elapsed}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{spinner} {pos} published, {per_sec}, {elapsed}")
+    {
         bar.set_style(style);
     }
     bar
@@ -141,14 +146,22 @@ impl Report {
     }
 
     fn receipt(self, receipt: &Receipt) -> Result<(), Failure> {
-        let status = if receipt.duplicate { "duplicate" } else { "accepted" };
+        let status = if receipt.duplicate {
+            "duplicate"
+        } else {
+            "accepted"
+        };
         if self.is_json {
             return output::line(&format!(
                 "{{\"status\":\"{status}\",\"receipt\":{}}}",
                 receipt.raw.trim()
             ));
         }
-        let colour = if receipt.duplicate { Colour::Yellow } else { Colour::Green };
+        let colour = if receipt.duplicate {
+            Colour::Yellow
+        } else {
+            Colour::Green
+        };
         let recipients: Vec<_> = receipt
             .recipients
             .iter()

@@ -113,7 +113,10 @@ fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
         return Ok(None);
     }
     let lock = lock::take(&plan.data).map_err(Failure::Refused)?;
-    let folder = plan.data.canonicalize().unwrap_or_else(|_| plan.data.clone());
+    let folder = plan
+        .data
+        .canonicalize()
+        .unwrap_or_else(|_| plan.data.clone());
     plan.broker.storage = Storage::Folder(folder);
     Ok(Some(lock))
 }
@@ -122,7 +125,11 @@ fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
 fn announce(address: std::net::SocketAddr, storage: &Storage, durability: Durability) {
     let data = match storage {
         Storage::Folder(folder) => {
-            format!("data in {} ({})", folder.display(), broker::durability_word(durability))
+            format!(
+                "data in {} ({})",
+                folder.display(),
+                broker::durability_word(durability)
+            )
         }
         Storage::Memory => "data in memory only, gone with this process".to_owned(),
     };

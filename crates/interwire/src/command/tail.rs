@@ -64,8 +64,16 @@ pub fn describe(envelope: &[u8], paint: Paint) -> String {
         // The exchange may run with other limits than ours.
         return tame(&String::from_utf8_lossy(envelope));
     };
-    let recipients: Vec<_> = header.recipients.iter().map(protocol::Party::as_str).collect();
-    let to = if recipients.is_empty() { "everybody".to_owned() } else { recipients.join(", ") };
+    let recipients: Vec<_> = header
+        .recipients
+        .iter()
+        .map(protocol::Party::as_str)
+        .collect();
+    let to = if recipients.is_empty() {
+        "everybody".to_owned()
+    } else {
+        recipients.join(", ")
+    };
     let what = match &header.intent {
         Some(intent) => format!("{} {intent}", header.kind),
         None => header.kind.to_string(),

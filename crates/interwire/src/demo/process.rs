@@ -28,7 +28,15 @@ impl Exchange {
     pub async fn start(folder: &Path, listen: &str) -> Result<Self, Failure> {
         let mut command = this_program()?;
         command
-            .args(["serve", "--listen", listen, "--until-stdin-ends", "--set", "log=warn", "--data"])
+            .args([
+                "serve",
+                "--listen",
+                listen,
+                "--until-stdin-ends",
+                "--set",
+                "log=warn",
+                "--data",
+            ])
             .arg(folder);
         let mut child = command.spawn()?;
         let mut lines = lines(&mut child)?;
@@ -39,7 +47,12 @@ impl Exchange {
             .and_then(|line| line.strip_prefix("listening on "))
             .ok_or_else(|| broken("the exchange did not say where it listens"))?
             .to_owned();
-        Ok(Self { child, _lines: lines, url, folder: folder.to_owned() })
+        Ok(Self {
+            child,
+            _lines: lines,
+            url,
+            folder: folder.to_owned(),
+        })
     }
 
     /// Its process id.
@@ -76,21 +89,21 @@ pub struct Agent {
 pub type Heard = (Role, Option<Said>);
 
 impl Agent {
-    /// Starts one; what it says comes into `heard`.
+    /// Starts one with extra options; what it says comes into `heard`.
     pub fn start(
         role: Role,
         url: &str,
-        conversation: Option<&str>,
+        extra: &[&str],
         heard: mpsc::UnboundedSender<Heard>,
     ) -> Result<Self, Failure> {
         use clap::ValueEnum as _;
         let mut command = this_program()?;
         let name = role.to_possible_value();
-        let name = name.as_ref().map_or("", clap::builder::PossibleValue::get_name);
+        let name = name
+            .as_ref()
+            .map_or("", clap::builder::PossibleValue::get_name);
         command.args(["demo-agent", name, "--url", url]);
-        if let Some(conversation) = conversation {
-            command.args(["--conversation", conversation]);
-        }
+        command.args(extra);
         let mut child = command.spawn()?;
         let mut lines = lines(&mut child)?;
         tokio::spawn(async move {
@@ -125,12 +138,18 @@ fn this_program() -> Result<Command, Failure> {
             command.env_remove(name);
         }
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
     Ok(command)
 }
 
 fn lines(child: &mut Child) -> Result<Lines<BufReader<ChildStdout>>, Failure> {
-    let output = child.stdout.take().ok_or_else(|| broken("a process has no output"))?;
+    let output = child
+        .stdout
+        .take()
+        .ok_or_else(|| broken("a process has no output"))?;
     Ok(BufReader::new(output).lines())
 }
 
