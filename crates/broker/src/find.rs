@@ -144,7 +144,10 @@ impl Shared {
         );
         let (code, what) = match fault {
             CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
-            CursorFault::Foreign => (Code::CursorForeign, "expected a cursor of this exchange"),
+            CursorFault::Foreign => (
+                Code::CursorForeign,
+                "expected a cursor of this exchange, not of another",
+            ),
             CursorFault::EpochChanged => (
                 Code::CursorEpochChanged,
                 "expected a cursor of this life of the journal",
@@ -154,7 +157,7 @@ impl Shared {
         Fault::new(
             code,
             "",
-            "ARCHITECTURE 5.10",
+            "ARCHITECTURE cursors",
             format!("{what}, got {text:?}; {range}"),
         )
         .into()
@@ -221,7 +224,7 @@ pub(crate) fn only_one(
         [] => Err(Fault::new(
             Code::NotFound,
             "",
-            "surface: messages",
+            "ARCHITECTURE messages",
             format!("expected the id of a stored message, got {id:?}"),
         )
         .into()),
@@ -237,7 +240,7 @@ fn ambiguous(id: &str, several: &[Arc<Entry>]) -> Rejection {
     Fault::new(
         Code::AmbiguousId,
         "",
-        "surface: messages",
+        "ARCHITECTURE messages",
         format!(
             "expected ?sender= with the id {id:?}, which was used by {}",
             senders.join(", ")

@@ -266,7 +266,7 @@ fn no_subscription(name: &str) -> Rejection {
     Fault::new(
         Code::NotFound,
         "",
-        "surface: subscriptions",
+        "ARCHITECTURE subscriptions",
         format!("expected the name of a durable subscription, got {name:?}"),
     )
     .into()

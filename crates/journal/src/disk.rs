@@ -20,7 +20,7 @@ pub trait Disk: Send + Sync + 'static {
     /// # Errors
     /// `NotFound` and the system's.
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
-    /// Creates a file, empty also when it existed.
+    /// Creates a file. One that existed is emptied, also for those who have it open.
     ///
     /// # Errors
     /// The system's.
@@ -66,7 +66,7 @@ pub trait DiskFile: Send + Sync {
     /// # Errors
     /// The system's; then any part may have been written.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Cuts the file to `len` bytes.
+    /// Cuts the file to `len` bytes; a shorter file stays as it is.
     ///
     /// # Errors
     /// The system's.
@@ -168,7 +168,10 @@ impl DiskFile for RealFile {
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        if len < self.len()? {
+            self.0.set_len(len)?;
+        }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -198,10 +201,9 @@ impl Disk for MemoryDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let file = Arc::new(MemoryFile::default());
-        self.files
-            .write()
-            .insert(name.to_owned(), Arc::clone(&file));
+        let mut files = self.files.write();
+        let file = Arc::clone(files.entry(name.to_owned()).or_default());
+        file.0.write().clear();
         Ok(file)
     }
 
@@ -245,8 +247,10 @@ impl DiskFile for MemoryFile {
     fn write_at(&self, written: &[u8], offset: u64) -> io::Result<()> {
         let mut bytes = self.0.write();
         let start = usize::try_from(offset).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let end = start + written.len();
-        if bytes.len() < end {
+        let end = start
+            .checked_add(written.len())
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        if bytes.len() < end && !written.is_empty() {
             bytes.resize(end, 0);
         }
         if let Some(to) = bytes.get_mut(start..end) {

@@ -46,8 +46,17 @@ pub enum Scan<'b> {
     Damaged(&'static str),
 }
 
+/// What the check sums of a journal's records begin with: the CRC of its lineage.
+///
+/// Without it a sender could put a whole record into a body, and recovery, which looks for records
+/// behind a damaged place, would take it for one. Half of the lineage never leaves the folder.
+#[must_use]
+pub fn key(lineage: u64) -> u32 {
+    crc32c::crc32c(&lineage.to_le_bytes())
+}
+
 /// Appends one record made of `parts` laid end to end.
-pub fn write(out: &mut Vec<u8>, sequence: u64, back: u32, kind: u8, parts: &[&[u8]]) {
+pub fn write(out: &mut Vec<u8>, key: u32, sequence: u64, back: u32, kind: u8, parts: &[&[u8]]) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     // Callers keep records below BODY_BYTES_MAX, far below 4 GiB.
     let length = (length as u32).to_le_bytes();
@@ -60,7 +69,7 @@ pub fn write(out: &mut Vec<u8>, sequence: u64, back: u32, kind: u8, parts: &[&[u
     if let Some(last) = more.get_mut(4..) {
         last.copy_from_slice(&back.to_le_bytes());
     }
-    let mut crc = crc32c::crc32c_append(crc32c::crc32c(&length), &rest);
+    let mut crc = crc32c::crc32c_append(crc32c::crc32c_append(key, &length), &rest);
     for part in parts {
         crc = crc32c::crc32c_append(crc, part);
     }
@@ -81,7 +90,7 @@ pub fn peek(bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// Reads and checks the record at the start of `bytes`. Never panics, whatever the bytes.
 #[must_use]
-pub fn scan(bytes: &[u8]) -> Scan<'_> {
+pub fn scan(bytes: &[u8], key: u32) -> Scan<'_> {
     let Some(head) = bytes.get(..HEAD_BYTES) else {
         return Scan::Short { needs: HEAD_BYTES };
     };
@@ -107,8 +116,8 @@ pub fn scan(bytes: &[u8]) -> Scan<'_> {
         };
     };
     let covered = head.get(8..).unwrap_or_default();
-    let start = crc32c::crc32c_append(crc32c::crc32c(head.get(..4).unwrap_or_default()), covered);
-    if crc32c::crc32c_append(start, body) != crc {
+    let start = crc32c::crc32c_append(key, head.get(..4).unwrap_or_default());
+    if crc32c::crc32c_append(crc32c::crc32c_append(start, covered), body) != crc {
         return Scan::Damaged("a check sum that fits");
     }
     if reserved != [0; 3] {
@@ -133,11 +142,13 @@ pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> 
 mod tests {
     use super::{HEAD_BYTES, Scan, scan, write};
 
+    const KEY: u32 = 0xfeed_beef;
+
     #[test]
     fn a_record_reads_back_as_written() {
         let mut bytes = Vec::new();
-        write(&mut bytes, 7, 3, 9, &[b"ab", b"", b"cde"]);
-        let Scan::Whole(frame) = scan(&bytes) else {
+        write(&mut bytes, KEY, 7, 3, 9, &[b"ab", b"", b"cde"]);
+        let Scan::Whole(frame) = scan(&bytes, KEY) else {
             panic!("expected a record")
         };
         assert_eq!((frame.sequence, frame.back, frame.kind), (7, 3, 9));
@@ -148,24 +159,32 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_seen() {
         let mut bytes = Vec::new();
-        write(&mut bytes, 7, 3, 9, &[b"abcde"]);
+        write(&mut bytes, KEY, 7, 3, 9, &[b"abcde"]);
         for bit in 0..bytes.len() * 8 {
             let mut broken = bytes.clone();
             broken[bit / 8] ^= 1 << (bit % 8);
-            assert!(!matches!(scan(&broken), Scan::Whole(_)), "bit {bit}");
+            assert!(!matches!(scan(&broken, KEY), Scan::Whole(_)), "bit {bit}");
         }
     }
 
     #[test]
     fn every_cut_is_short_and_zeros_are_damage() {
         let mut bytes = Vec::new();
-        write(&mut bytes, 7, 3, 9, &[b"abcde"]);
+        write(&mut bytes, KEY, 7, 3, 9, &[b"abcde"]);
         for end in 0..bytes.len() {
             assert!(
-                matches!(scan(&bytes[..end]), Scan::Short { .. }),
+                matches!(scan(&bytes[..end], KEY), Scan::Short { .. }),
                 "cut at {end}"
             );
         }
-        assert!(matches!(scan(&[0; 64]), Scan::Damaged(_)));
+        assert!(matches!(scan(&[0; 64], KEY), Scan::Damaged(_)));
+    }
+
+    #[test]
+    fn a_record_of_another_journal_is_damage() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, super::key(1), 7, 3, 9, &[b"abcde"]);
+        assert!(matches!(scan(&bytes, super::key(1)), Scan::Whole(_)));
+        assert!(matches!(scan(&bytes, super::key(2)), Scan::Damaged(_)));
     }
 }

@@ -4,7 +4,7 @@ use crate::reader::Shared;
 use crate::segment::{Header, Segment};
 use crate::{Disk, Error, Reader, Recovery, frame, recovery};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,8 @@ pub struct Journal {
     /// Where each pending record begins in `pending`, for the sparse index.
     pub(crate) starts: Vec<(u64, u64)>,
     pub(crate) next: u64,
-    pub(crate) is_poisoned: bool,
+    /// A write or sync failed; shared with [`Syncer`].
+    pub(crate) is_poisoned: Arc<AtomicBool>,
     pub(crate) recovery: Recovery,
 }
 
@@ -94,21 +95,33 @@ impl Journal {
     }
 
     /// Buffers one record made of `parts` laid end to end and returns its sequence. Nothing is
-    /// written before [`Self::commit`]. The parts together must stay below
-    /// [`frame::BODY_BYTES_MAX`].
+    /// written before [`Self::commit`].
+    ///
+    /// # Panics
+    /// When the parts together are longer than [`frame::BODY_BYTES_MAX`].
     pub fn append(&mut self, kind: u8, parts: &[&[u8]]) -> u64 {
         let sequence = self.next;
+        self.next += 1;
+        if self.is_poisoned() {
+            // It will never be written, so keeping it would only fill memory.
+            return sequence;
+        }
         let back = sequence.saturating_sub(self.synced.load(Ordering::Acquire));
-        self.starts.push((sequence, self.pending.len() as u64));
+        let start = self.pending.len();
+        self.starts.push((sequence, start as u64));
         // A distance that does not fit only makes recovery more careful about what it may cut.
         frame::write(
             &mut self.pending,
+            self.active.key,
             sequence,
             u32::try_from(back).unwrap_or(u32::MAX),
             kind,
             parts,
         );
-        self.next += 1;
+        assert!(
+            self.pending.len() - start <= frame::HEAD_BYTES + frame::BODY_BYTES_MAX,
+            "a record over the limit could be written and never read"
+        );
         sequence
     }
 
@@ -118,7 +131,7 @@ impl Journal {
     /// The disk's error the first time, [`Error::Poisoned`] ever after: what was appended is not
     /// durable, and nothing is written again before a restart.
     pub fn commit(&mut self) -> Result<(), Error> {
-        if self.is_poisoned {
+        if self.is_poisoned() {
             return Err(Error::Poisoned);
         }
         if self.pending.is_empty() {
@@ -126,9 +139,13 @@ impl Journal {
         }
         let written = self.write();
         if written.is_err() {
-            self.is_poisoned = true;
+            self.is_poisoned.store(true, Ordering::Release);
         }
         written
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.is_poisoned.load(Ordering::Acquire)
     }
 
     fn write(&mut self) -> Result<(), Error> {
@@ -183,6 +200,7 @@ impl Journal {
         Syncer {
             shared: Arc::clone(&self.shared),
             synced: Arc::clone(&self.synced),
+            is_poisoned: Arc::clone(&self.is_poisoned),
         }
     }
 
@@ -195,7 +213,11 @@ impl Journal {
         if self.options.durability != Durability::Memory {
             self.active.file.sync()?;
         }
-        self.manifest.is_clean = true;
+        // A sync beside the appends may have failed since the commit looked.
+        if self.is_poisoned() {
+            return Err(Error::Poisoned);
+        }
+        self.manifest.clean_last = Some(self.next - 1);
         self.manifest.write(self.disk.as_ref())
     }
 }
@@ -205,19 +227,27 @@ impl Journal {
 pub struct Syncer {
     shared: Arc<Shared>,
     synced: Arc<AtomicU64>,
+    is_poisoned: Arc<AtomicBool>,
 }
 
 impl Syncer {
     /// Makes everything committed so far survive a crash of the machine.
     ///
     /// # Errors
-    /// The disk's.
+    /// The disk's the first time, [`Error::Poisoned`] ever after: what a failed sync lost, a later
+    /// one that succeeds does not bring back, so the journal stops taking writes.
     pub fn sync(&self) -> Result<(), Error> {
+        if self.is_poisoned.load(Ordering::Acquire) {
+            return Err(Error::Poisoned);
+        }
         let (segment, last) = self.shared.newest();
         if self.synced.load(Ordering::Acquire) >= last {
             return Ok(());
         }
-        segment.file.sync()?;
+        if let Err(error) = segment.file.sync() {
+            self.is_poisoned.store(true, Ordering::Release);
+            return Err(error.into());
+        }
         self.synced.fetch_max(last, Ordering::AcqRel);
         Ok(())
     }

@@ -16,8 +16,10 @@ pub(crate) struct Manifest {
     pub lineage: u64,
     pub epoch: u32,
     pub created_ms: i64,
-    /// Closed with everything synced.
-    pub is_clean: bool,
+    /// The newest sequence, when the last life was closed with everything synced.
+    pub clean_last: Option<u64>,
+    /// The first kept sequence: where the first segment begins.
+    pub first: u64,
     /// The durability of the life that wrote it.
     pub durability: Durability,
 }
@@ -52,7 +54,12 @@ impl Manifest {
             lineage: u64::from_le_bytes(array(&bytes, 16).ok_or_else(damaged)?),
             epoch: u32::from_le_bytes(array(&bytes, 12).ok_or_else(damaged)?),
             created_ms: i64::from_le_bytes(array(&bytes, 24).ok_or_else(damaged)?),
-            is_clean: flags & 1 != 0,
+            clean_last: if flags & 1 == 0 {
+                None
+            } else {
+                Some(u64::from_le_bytes(array(&bytes, 32).ok_or_else(damaged)?))
+            },
+            first: u64::from_le_bytes(array(&bytes, 40).ok_or_else(damaged)?),
             durability: match flags >> 8 {
                 0 => Durability::Fsync,
                 1 => Durability::Os,
@@ -68,7 +75,7 @@ impl Manifest {
             Durability::Os => 1,
             Durability::Memory => 2,
         };
-        let flags = u16::from(self.is_clean) | durability << 8;
+        let flags = u16::from(self.clean_last.is_some()) | durability << 8;
         let mut bytes = Vec::with_capacity(BYTES);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -76,6 +83,8 @@ impl Manifest {
         bytes.extend_from_slice(&self.epoch.to_le_bytes());
         bytes.extend_from_slice(&self.lineage.to_le_bytes());
         bytes.extend_from_slice(&self.created_ms.to_le_bytes());
+        bytes.extend_from_slice(&self.clean_last.unwrap_or(0).to_le_bytes());
+        bytes.extend_from_slice(&self.first.to_le_bytes());
         bytes.resize(BYTES - 4, 0);
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());

@@ -1,7 +1,7 @@
 //! Reading durable records from any place, beside the writer.
 
 use crate::frame::{self, Scan};
-use crate::segment::Segment;
+use crate::segment::{self, Segment};
 use crate::{Cursor, CursorFault, Error};
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -106,13 +106,28 @@ impl Reader {
         let Some(segment) = self.shared.holding(from) else {
             return Ok(Vec::new());
         };
+        let read = self.read_segment(&segment, from, last, records_max, bytes_max);
+        match read {
+            Err(Error::Corrupt { offset, what, .. }) => Err(blame(&segment, offset, what)?),
+            Ok(_) | Err(_) => read,
+        }
+    }
+
+    fn read_segment(
+        &self,
+        segment: &Segment,
+        from: u64,
+        last: u64,
+        records_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Record>, Error> {
         let (start, behind) = segment.locate(from);
         let end = segment.end();
         let wanted = (behind - start)
             .max(bytes_max as u64)
             .max(READ_BYTES_MIN)
             .min(end - start);
-        let mut records = self.read_range(&segment, start, wanted, from, last, records_max)?;
+        let mut records = self.read_range(segment, start, wanted, from, last, records_max)?;
         if records.is_empty() {
             // The record is longer than the range; its own head says how long.
             let mut head = [0; frame::HEAD_BYTES];
@@ -122,7 +137,9 @@ impl Reader {
                     break;
                 };
                 if sequence >= from {
-                    records = self.read_range(&segment, at, bytes as u64, from, last, 1)?;
+                    // A damaged head may ask for more than there is.
+                    let length = (bytes as u64).min(end.saturating_sub(at));
+                    records = self.read_range(segment, at, length, from, last, 1)?;
                     break;
                 }
                 at += bytes as u64;
@@ -165,7 +182,7 @@ impl Reader {
                 Some((sequence, _)) if sequence <= last => {}
                 Some(_) | None => break,
             }
-            match frame::scan(rest) {
+            match frame::scan(rest, segment.key) {
                 Scan::Whole(found) => {
                     let expected = records
                         .last()
@@ -232,4 +249,14 @@ impl Reader {
         }
         Ok(cursor.sequence)
     }
+}
+
+/// Names where the damage of a segment begins. Reading skips what it does not give out without
+/// looking at check sums, so it may stumble later than that.
+fn blame(segment: &Segment, offset: u64, what: &'static str) -> Result<Error, Error> {
+    let found = segment::scan(segment.file.as_ref(), segment.first, segment.key)?;
+    Ok(match found.damage {
+        Some(what) if found.end < segment.end() => Error::corrupt(&segment.name, found.end, what),
+        Some(_) | None => Error::corrupt(&segment.name, offset, what),
+    })
 }

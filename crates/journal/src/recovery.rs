@@ -7,7 +7,7 @@
 
 use crate::frame::{self, Scan};
 use crate::journal::{Durability, Journal, Options};
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::reader::Shared;
 use crate::segment::{self, HEADER_BYTES, Header, Scanned, Segment};
 use crate::{Disk, DiskFile, Error};
@@ -40,13 +40,15 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         .collect();
     names.sort_unstable();
     let mut recovery = Recovery::default();
-    let mut manifest = manifest(disk.as_ref(), &options, &names, &mut recovery)?;
-    manifest.is_clean = false;
-    manifest.durability = options.durability;
-    manifest.write(disk.as_ref())?;
+    let mut manifest = identify(disk.as_ref(), &options, &names, &mut recovery)?;
+    let key = frame::key(manifest.lineage);
+    // Memory closes without a sync, so its close says nothing about the disk.
+    let clean_last = manifest
+        .clean_last
+        .filter(|_| manifest.durability != Durability::Memory);
 
     let mut segments = Vec::with_capacity(names.len() + 1);
-    let mut next = names.first().map_or(1, |(first, _)| *first);
+    let mut next = manifest.first;
     let mut tail = None;
     for (at, (first, name)) in names.iter().enumerate() {
         if *first != next {
@@ -61,28 +63,32 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         if let Some(what) = header_fault(name, file.as_ref(), &manifest, *first)? {
             // A segment is durable before anything is written into it, so a torn header is a
             // creation that no commit ever followed.
-            if is_last && file.len()? <= HEADER_BYTES && at > 0 {
+            let is_unused = is_last && file.len()? <= HEADER_BYTES && clean_last.is_none();
+            if is_unused && at > 0 {
                 recovery.cut_bytes += file.len()?;
                 disk.remove(name)?;
                 disk.sync_folder()?;
                 continue;
             }
-            if is_last && file.len()? <= HEADER_BYTES {
+            if is_unused {
                 recovery.cut_bytes += file.len()?;
                 continue;
             }
             return Err(Error::corrupt(name, 0, what));
         }
-        let found = match read_sidecar(disk.as_ref(), *first, file.as_ref())?.filter(|_| !is_last) {
+        let sidecar = read_sidecar(disk.as_ref(), *first, file.as_ref())?.filter(|_| !is_last);
+        let is_rescanned = sidecar.is_none() && !is_last;
+        recovery.rescanned += usize::from(is_rescanned);
+        let found = match sidecar {
             Some(found) => found,
             None => {
-                recovery.rescanned += usize::from(!is_last);
-                let found = segment::scan(file.as_ref(), *first)?;
-                check_damage(name, file.as_ref(), &found, is_last, options.durability)?;
+                let found = segment::scan(file.as_ref(), *first, key)?;
+                let may_be_torn = is_last && clean_last.is_none();
+                check_damage(name, file.as_ref(), &found, may_be_torn, key)?;
                 found
             }
         };
-        let opened = Segment::opened(name.clone(), *first, Arc::clone(&file), found.end);
+        let opened = Segment::opened(name.clone(), *first, Arc::clone(&file), key, found.end);
         opened.set_sparse(found.sparse.clone());
         let opened = Arc::new(opened);
         if !is_last && found.sparse.is_empty() && found.last < *first {
@@ -96,14 +102,28 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         if is_last {
             recovery.cut_bytes += cut(file.as_ref(), &found)?;
             tail = Some((Arc::clone(&opened), found));
-        } else if recovery.rescanned > 0 {
+        } else if is_rescanned {
             write_sidecar(disk.as_ref(), &opened, found.last)?;
         }
         segments.push(opened);
     }
+    if clean_last.is_some_and(|last| last != next - 1) {
+        let name = names.last().map_or(manifest::NAME, |(_, name)| name);
+        let end = segments.last().map_or(0, |segment| segment.end());
+        return Err(Error::corrupt(
+            name,
+            end,
+            "expected the last record that was closed with",
+        ));
+    }
     if let Some((opened, found)) = &tail {
         prove(opened.file.as_ref(), found, options.durability)?;
     }
+    // Only now: an attempt that ends above leaves the folder as it was left to it. And before the
+    // first segment, so that segments are never without it.
+    manifest.clean_last = None;
+    manifest.durability = options.durability;
+    manifest.write(disk.as_ref())?;
     let active = match segments.last() {
         Some(last) => Arc::clone(last),
         None => {
@@ -136,14 +156,14 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         pending: Vec::new(),
         starts: Vec::new(),
         next,
-        is_poisoned: false,
+        is_poisoned: Arc::default(),
         recovery,
     })
 }
 
 /// The manifest to go on with. The epoch moves when a life that did not sync ended uncleanly: what it
 /// acknowledged may be gone and its sequences may be given out again.
-fn manifest(
+fn identify(
     disk: &dyn Disk,
     options: &Options,
     names: &[(u64, String)],
@@ -153,12 +173,13 @@ fn manifest(
         lineage: options.lineage,
         epoch: 1,
         created_ms: options.now_ms,
-        is_clean: false,
+        clean_last: None,
+        first: 1,
         durability: options.durability,
     };
     match Manifest::read(disk)? {
         Some(mut manifest) => {
-            if !manifest.is_clean && manifest.durability != Durability::Fsync {
+            if manifest.clean_last.is_none() && manifest.durability != Durability::Fsync {
                 manifest.epoch += 1;
                 recovery.epoch_changed = true;
             }
@@ -202,24 +223,20 @@ fn check_damage(
     name: &str,
     file: &dyn DiskFile,
     found: &Scanned,
-    is_last: bool,
-    durability: Durability,
+    may_be_torn: bool,
+    key: u32,
 ) -> Result<(), Error> {
     let Some(what) = found.damage else {
         return Ok(());
     };
-    if !is_last {
-        return Err(Error::corrupt(name, found.end, what));
-    }
-    let _ = durability;
-    if witness(file, found)? {
+    if !may_be_torn || witness(file, found, key)? {
         return Err(Error::corrupt(name, found.end, what));
     }
     Ok(())
 }
 
 /// Looks behind the damage for a record that says that what is missing was durable.
-fn witness(file: &dyn DiskFile, found: &Scanned) -> Result<bool, Error> {
+fn witness(file: &dyn DiskFile, found: &Scanned, key: u32) -> Result<bool, Error> {
     let length = file.len()?;
     let size = usize::try_from(length - found.end).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size];
@@ -233,7 +250,7 @@ fn witness(file: &dyn DiskFile, found: &Scanned) -> Result<bool, Error> {
         let is_plausible = frame::peek(rest).is_some_and(|(sequence, bytes)| {
             sequence > lost && sequence - lost <= length && bytes <= rest.len()
         });
-        if is_plausible && let Scan::Whole(frame) = frame::scan(rest) {
+        if is_plausible && let Scan::Whole(frame) = frame::scan(rest, key) {
             if frame.durable_before() >= lost {
                 return Ok(true);
             }
@@ -324,7 +341,7 @@ fn read_sidecar(
         for entry in 0..count {
             sparse.push((number(40 + entry * 16)?, number(48 + entry * 16)?));
         }
-        (named == first && last + 1 > first).then_some(Scanned {
+        (named == first && last >= first).then_some(Scanned {
             end,
             last,
             durable_before: last,
@@ -345,24 +362,24 @@ fn read_sidecar(
 /// # Errors
 /// When a folder cannot be read or written at all.
 pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(u64, u64), Error> {
-    let old = Manifest::read(from).ok().flatten();
-    let lineage = old.map_or(options.lineage, |manifest| manifest.lineage);
-    let epoch = old.map_or(1, |manifest| manifest.epoch) + 1;
-    let fresh = Manifest {
-        lineage,
-        epoch,
-        created_ms: options.now_ms,
-        is_clean: true,
-        durability: options.durability,
-    };
-    fresh.write(to.as_ref())?;
     let mut names: Vec<(u64, String)> = from
         .list()?
         .into_iter()
         .filter_map(|name| segment::first_of(&name).map(|first| (first, name)))
         .collect();
     names.sort_unstable();
+    let (lineage, epoch) = identity(from, &names, options.lineage)?;
+    let (key, epoch) = (frame::key(lineage), epoch + 1);
     let first = names.first().map_or(1, |(first, _)| *first);
+    let fresh = Manifest {
+        lineage,
+        epoch,
+        created_ms: options.now_ms,
+        clean_last: Some(first - 1),
+        first,
+        durability: options.durability,
+    };
+    fresh.write(to.as_ref())?;
     let header = Header {
         lineage,
         epoch,
@@ -380,7 +397,7 @@ pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(
         bytes.truncate(count);
         let mut at = HEADER_BYTES as usize;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            match frame::scan(rest) {
+            match frame::scan(rest, key) {
                 Scan::Whole(found) if found.sequence >= journal.next_sequence() => {
                     while journal.next_sequence() < found.sequence {
                         journal.append(LOST, &[]);
@@ -400,4 +417,18 @@ pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(
     }
     journal.close()?;
     Ok((copied, lost))
+}
+
+/// Lineage and epoch of a damaged folder: of its manifest, or of a segment's header.
+fn identity(from: &dyn Disk, names: &[(u64, String)], otherwise: u64) -> Result<(u64, u32), Error> {
+    if let Ok(Some(manifest)) = Manifest::read(from) {
+        return Ok((manifest.lineage, manifest.epoch));
+    }
+    let mut found = (otherwise, 1);
+    for (_, name) in names {
+        if let Ok(header) = segment::read_header(name, from.open(name)?.as_ref())? {
+            found = (header.lineage, header.epoch);
+        }
+    }
+    Ok(found)
 }

@@ -4,6 +4,7 @@ use crate::frame::{self, Scan, array};
 use crate::manifest::FORMAT_VERSION;
 use crate::{Disk, DiskFile, Error};
 use parking_lot::RwLock;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,6 +30,8 @@ pub(crate) struct Segment {
     pub name: String,
     pub first: u64,
     pub file: Arc<dyn DiskFile>,
+    /// See [`frame::key`].
+    pub key: u32,
     /// Bytes that readers may look at.
     end: AtomicU64,
     /// Sequence and offset of a record, at least every [`SPARSE_BYTES`].
@@ -52,7 +55,7 @@ pub(crate) fn name_of(first: u64) -> String {
 /// The first sequence of a segment's file name; `None` for other files.
 pub(crate) fn first_of(name: &str) -> Option<u64> {
     let first = name.strip_suffix(".seg")?.parse().ok()?;
-    (name_of(first) == name).then_some(first)
+    (first > 0 && name_of(first) == name).then_some(first)
 }
 
 impl Segment {
@@ -74,14 +77,22 @@ impl Segment {
         file.write_at(&bytes, 0)?;
         file.sync()?;
         disk.sync_folder()?;
-        Ok(Self::opened(name, header.first, file, HEADER_BYTES))
+        let key = frame::key(header.lineage);
+        Ok(Self::opened(name, header.first, file, key, HEADER_BYTES))
     }
 
-    pub(crate) fn opened(name: String, first: u64, file: Arc<dyn DiskFile>, end: u64) -> Self {
+    pub(crate) fn opened(
+        name: String,
+        first: u64,
+        file: Arc<dyn DiskFile>,
+        key: u32,
+        end: u64,
+    ) -> Self {
         Self {
             name,
             first,
             file,
+            key,
             end: AtomicU64::new(end),
             sparse: RwLock::default(),
         }
@@ -181,15 +192,16 @@ pub(crate) struct Scanned {
 }
 
 /// Reads every record from the start, in order, until the end or the first that is not right.
-pub(crate) fn scan(file: &dyn DiskFile, first: u64) -> Result<Scanned, Error> {
+pub(crate) fn scan(file: &dyn DiskFile, first: u64, key: u32) -> Result<Scanned, Error> {
     let length = file.len()?;
     let mut found = Scanned {
         end: HEADER_BYTES,
         last: first - 1,
         ..Scanned::default()
     };
-    let mut starts: Vec<(u64, u64)> = Vec::new();
-    let mut buffer = vec![0; SCAN_BYTES];
+    // Those newer than `durable_before`: without a sync between them they can be all there are.
+    let mut starts: VecDeque<(u64, u64)> = VecDeque::new();
+    let mut buffer = vec![0; SCAN_BYTES.min(usize::try_from(length).unwrap_or(SCAN_BYTES))];
     let mut have = 0;
     let mut base = HEADER_BYTES;
     loop {
@@ -199,7 +211,7 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64) -> Result<Scanned, Error> {
         let mut at = 0;
         let mut needs = 0;
         loop {
-            match frame::scan(buffer.get(at..have).unwrap_or_default()) {
+            match frame::scan(buffer.get(at..have).unwrap_or_default(), key) {
                 Scan::Whole(frame) if frame.sequence == found.last + 1 => {
                     let offset = base + at as u64;
                     if found
@@ -211,8 +223,13 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64) -> Result<Scanned, Error> {
                     }
                     found.last = frame.sequence;
                     found.durable_before = frame.durable_before();
-                    starts.retain(|(sequence, _)| *sequence > found.durable_before);
-                    starts.push((frame.sequence, offset));
+                    while starts
+                        .front()
+                        .is_some_and(|(at, _)| *at <= found.durable_before)
+                    {
+                        starts.pop_front();
+                    }
+                    starts.push_back((frame.sequence, offset));
                     at += frame.bytes();
                     found.end = base + at as u64;
                 }
@@ -243,6 +260,6 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64) -> Result<Scanned, Error> {
     if found.damage.is_none() && found.end < length {
         found.damage = Some("expected a whole record");
     }
-    found.unproven_from = starts.first().map_or(found.end, |(_, offset)| *offset);
+    found.unproven_from = starts.front().map_or(found.end, |(_, offset)| *offset);
     Ok(found)
 }

@@ -324,6 +324,17 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Most faults, and most warnings, that one envelope is told about. Without it a document of one
+/// mistake repeated would cost a hundred times its own size to answer.
+pub const FAULTS_MAX: usize = 1_000;
+
+/// Adds `fault` unless `list` is full.
+pub(crate) fn note(list: &mut Vec<Fault>, fault: Fault) {
+    if list.len() < FAULTS_MAX {
+        list.push(fault);
+    }
+}
+
 /// A refusal: the sender's doing, always safe to show. The first fault heads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {

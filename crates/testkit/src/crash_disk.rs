@@ -131,6 +131,11 @@ impl CrashDisk {
         shared.faults.push((operation, at, cause));
     }
 
+    /// Takes back every failure that has not come yet.
+    pub fn clear_faults(&self) {
+        self.shared.lock().faults.clear();
+    }
+
     /// How many operations of this kind were begun since the folder was made.
     pub fn count(&self, operation: Operation) -> u64 {
         self.shared

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::sentence::{either, excerpt, phrase};
 use super::{Clock, Member, Shape, Want};
+use crate::fault::note;
 use crate::json::{Integer, Kind, Value, push_escaped};
 use crate::timestamp::Zone;
 use crate::{Code, Fault, Timestamp};
@@ -188,8 +189,8 @@ impl Walk<'_> {
     }
 
     fn fault(&mut self, code: Code, detail: String) {
-        self.faults
-            .push(Fault::new(code, self.pointer.as_str(), self.rule, detail));
+        let fault = Fault::new(code, self.pointer.as_str(), self.rule, detail);
+        note(self.faults, fault);
     }
 
     fn below(&mut self, name: &str, work: impl FnOnce(&mut Self)) {

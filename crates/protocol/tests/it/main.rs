@@ -11,5 +11,7 @@ mod aee_laws;
 mod aee_vectors;
 mod aee_warnings;
 mod aep;
+mod amplification;
+mod fault_pages;
 mod shared;
 mod uai;

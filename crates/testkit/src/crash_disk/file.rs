@@ -38,25 +38,38 @@ pub(super) struct Content {
     current: Vec<u8>,
     durable: Vec<u8>,
     changes: Vec<Change>,
+    /// After a failed sync reading shows bytes that are neither durable nor waiting to be.
+    is_doubtful: bool,
 }
 
 impl Content {
     fn write(&mut self, bytes: &[u8], offset: usize) {
-        self.change(Change::Write {
+        let change = Change::Write {
             bytes: bytes.to_vec(),
             offset,
-        });
+        };
+        change.apply(&mut self.current);
+        let change = if self.is_doubtful && !bytes.is_empty() {
+            self.whole_sectors(offset, offset + bytes.len())
+        } else {
+            change
+        };
+        self.changes.push(change);
+    }
+
+    /// The system writes whole sectors, so a write brings along what it shows around it.
+    fn whole_sectors(&self, start: usize, end: usize) -> Change {
+        let offset = start - start % SECTOR_BYTES;
+        let end = end.next_multiple_of(SECTOR_BYTES).min(self.current.len());
+        let bytes = self.current.get(offset..end).unwrap_or_default().to_vec();
+        Change::Write { bytes, offset }
     }
 
     pub(super) fn cut(&mut self, len: usize) {
         if len < self.current.len() {
-            self.change(Change::Cut(len));
+            self.current.truncate(len);
+            self.changes.push(Change::Cut(len));
         }
-    }
-
-    fn change(&mut self, change: Change) {
-        change.apply(&mut self.current);
-        self.changes.push(change);
     }
 
     fn sync(&mut self) {
@@ -69,6 +82,7 @@ impl Content {
     fn half_sync(&mut self, random: &mut Random) {
         self.durable = self.image(random);
         self.changes.clear();
+        self.is_doubtful = true;
     }
 
     /// This file as it could be found after a crash now.
@@ -77,7 +91,7 @@ impl Content {
         Self {
             current: image.clone(),
             durable: image,
-            changes: Vec::new(),
+            ..Self::default()
         }
     }
 

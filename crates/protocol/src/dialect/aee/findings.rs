@@ -3,6 +3,7 @@
 //! The same short id refuses under the published schema and only warns under the article's profile,
 //! so a check says how heavy its finding is and `tiers` decides (AEE 2.3, AEE 13).
 
+use crate::fault::FAULTS_MAX;
 use crate::{Code, Fault};
 
 /// How heavy a finding is.
@@ -37,8 +38,10 @@ impl Findings {
         rule: &'static str,
         detail: impl Into<String>,
     ) {
-        self.list
-            .push((weight, Fault::new(code, pointer, rule, detail)));
+        if self.list.len() < FAULTS_MAX {
+            self.list
+                .push((weight, Fault::new(code, pointer, rule, detail)));
+        }
     }
 
     /// Whether anything of that weight was found.

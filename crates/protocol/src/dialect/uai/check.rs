@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::grammar;
+use crate::fault::note;
 use crate::json::{Kind, Value, push_escaped};
 use crate::shape::{self, Shape};
 use crate::{Code, Fault, Mode, canonical};
@@ -55,7 +56,7 @@ impl<'d> Findings<'d> {
         rule: &'static str,
         detail: impl Into<String>,
     ) {
-        self.faults.push(Fault::new(code, pointer, rule, detail));
+        note(&mut self.faults, Fault::new(code, pointer, rule, detail));
     }
 
     /// Notes, without refusing.
@@ -66,18 +67,21 @@ impl<'d> Findings<'d> {
         rule: &'static str,
         detail: impl Into<String>,
     ) {
-        self.warnings.push(Fault::new(code, pointer, rule, detail));
+        note(&mut self.warnings, Fault::new(code, pointer, rule, detail));
     }
 
     /// Refuses in strict mode; in lenient mode notes the same under an advice code.
     pub fn doubt(&mut self, fault: Fault, advice: Code) {
         if self.is_strict() {
-            self.faults.push(fault);
+            note(&mut self.faults, fault);
         } else {
-            self.warnings.push(Fault {
-                code: advice,
-                ..fault
-            });
+            note(
+                &mut self.warnings,
+                Fault {
+                    code: advice,
+                    ..fault
+                },
+            );
         }
     }
 
@@ -135,12 +139,15 @@ impl<'d> Findings<'d> {
         );
         for fault in faults {
             if fault.code == Code::EnumUnknown && OPEN_WORDS.contains(&&*fault.pointer) {
-                self.warnings.push(Fault {
-                    code: Code::UnknownWord,
-                    ..fault
-                });
+                note(
+                    &mut self.warnings,
+                    Fault {
+                        code: Code::UnknownWord,
+                        ..fault
+                    },
+                );
             } else {
-                self.faults.push(fault);
+                note(&mut self.faults, fault);
             }
         }
     }
@@ -178,10 +185,13 @@ impl<'d> Findings<'d> {
             }
             Kind::Number => {
                 if let Err(fault) = canonical::canonicalize(value, &[]) {
-                    self.faults.push(Fault {
-                        pointer: pointer.clone(),
-                        ..fault
-                    });
+                    note(
+                        &mut self.faults,
+                        Fault {
+                            pointer: pointer.clone(),
+                            ..fault
+                        },
+                    );
                 }
             }
             Kind::Null | Kind::Bool | Kind::String => {}

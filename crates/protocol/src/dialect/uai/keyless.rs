@@ -6,6 +6,7 @@
 
 use super::body::profile;
 use super::table::{AGENT, ENVELOPE, EXTENSION, PARTS};
+use crate::fault::note;
 use crate::json::{Kind, Value, push_string};
 use crate::shape::Shape;
 use crate::{Code, Fault};
@@ -279,24 +280,20 @@ impl Positional {
                 let mut pointer = format!("{pointer}/");
                 crate::json::push_escaped(&mut pointer, &name);
                 let detail = "expected only members that have a slot, got another";
-                self.faults.push(Fault::new(
-                    Code::KeylessUnmappedField,
-                    pointer,
-                    "UAI 2 F5",
-                    detail,
-                ));
+                note(
+                    &mut self.faults,
+                    Fault::new(Code::KeylessUnmappedField, pointer, "UAI 2 F5", detail),
+                );
             }
         }
     }
 
     fn null(&mut self, pointer: &str) {
         let detail = "expected a value or no member, got null, which reads as absent";
-        self.faults.push(Fault::new(
-            Code::KeylessNullValue,
-            pointer,
-            "UAI 2 F4",
-            detail,
-        ));
+        note(
+            &mut self.faults,
+            Fault::new(Code::KeylessNullValue, pointer, "UAI 2 F4", detail),
+        );
     }
 
     fn comma(&mut self) {

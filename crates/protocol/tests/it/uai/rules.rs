@@ -465,7 +465,7 @@ fn an_expiry_is_compared_with_the_reader_s_clock() {
     );
 }
 
-/// A fault in every item of a long list is reported for every item, and in order.
+/// A fault in every item of a long list is reported for as many as are told at all, and in order.
 #[test]
 fn many_faults_are_ordered_without_looking_each_one_up() {
     let items = vec!["7"; 20_000].join(",");
@@ -474,7 +474,7 @@ fn many_faults_are_ordered_without_looking_each_one_up() {
         &[("/body/context_refs", &format!("[{items}]"))],
     );
     let faults = lenient(&text).faults;
-    assert_eq!(faults.len(), 20_000);
+    assert_eq!(faults.len(), interwire_protocol::fault::FAULTS_MAX);
     assert!(
         faults
             .iter()

@@ -1,0 +1,310 @@
+//! A journal that lives, dies and is opened again, beside a naive model of what it promised.
+
+use interwire_testkit::{Cause, CrashDisk, Operation, Random};
+use journal::{Disk, Durability, Error, Journal, Options, Reader};
+use std::sync::Arc;
+
+pub type Kept = (u8, Vec<u8>);
+pub type Check<T = ()> = Result<T, String>;
+
+pub const LINEAGE: u64 = 0x0123_4567_89ab_cdef;
+
+/// Ends the run with a sentence, so that a mutated journal can be seen to fail.
+#[macro_export]
+macro_rules! ensure {
+    ($fact:expr, $($why:tt)+) => {
+        if !$fact {
+            return Err(format!($($why)+));
+        }
+    };
+}
+
+pub fn options(segment_bytes: u64, durability: Durability) -> Options {
+    Options {
+        segment_bytes,
+        durability,
+        ..Options::new(LINEAGE)
+    }
+}
+
+/// How many seeds to run: `INTERWIRE_SEEDS`, or a number that takes seconds.
+pub fn seeds() -> std::ops::Range<u64> {
+    let count = std::env::var("INTERWIRE_SEEDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    0..count.unwrap_or(300)
+}
+
+/// Everything a reader sees, in steps of random size.
+pub fn read_all(reader: &Reader, random: &mut Random) -> Result<Vec<Kept>, Error> {
+    let mut kept: Vec<Kept> = Vec::new();
+    loop {
+        let records_max = 1 + random.index(9);
+        let bytes_max = random.index(3_000);
+        let records = reader.read(kept.len() as u64 + 1, records_max, bytes_max)?;
+        assert!(records.len() <= records_max, "more records than asked for");
+        if records.is_empty() {
+            return Ok(kept);
+        }
+        for record in records {
+            if record.sequence != kept.len() as u64 + 1 {
+                return Err(std::io::Error::other("sequences have a gap").into());
+            }
+            kept.push((record.kind, record.body.to_vec()));
+        }
+    }
+}
+
+/// Appends a record of random kind, size and split.
+pub fn append(journal: &mut Journal, random: &mut Random) -> Kept {
+    let len = match random.below(8) {
+        0 => 0,
+        1 => random.index(3_000),
+        _ => random.index(200),
+    };
+    let kind = random.number().to_le_bytes()[0] % 190 + 1;
+    let body = random.bytes(len);
+    let (front, back) = body.split_at(random.index(len + 1));
+    journal.append(kind, &[front, back]);
+    (kind, body)
+}
+
+/// What must be there, what may be there behind it, and what life comes next.
+pub struct World {
+    pub random: Random,
+    disk: CrashDisk,
+    wrap: fn(CrashDisk) -> Arc<dyn Disk>,
+    options: Options,
+    /// Committed.
+    acknowledged: Vec<Kept>,
+    /// Of the acknowledged, those that survive a loss of power.
+    synced: usize,
+    /// In a commit that failed.
+    in_doubt: Vec<Kept>,
+    epoch: Option<u32>,
+    /// Power was lost since the last life.
+    lost_power: bool,
+    was_closed: bool,
+}
+
+impl World {
+    pub fn new(seed: u64, durability: Durability, wrap: fn(CrashDisk) -> Arc<dyn Disk>) -> Self {
+        let mut random = Random::new(seed);
+        let segment_bytes = [100, 600, 2_000, 20_000][random.index(4)];
+        Self {
+            disk: CrashDisk::new(random.number()),
+            random,
+            wrap,
+            options: options(segment_bytes, durability),
+            acknowledged: Vec::new(),
+            synced: 0,
+            in_doubt: Vec::new(),
+            epoch: None,
+            lost_power: false,
+            was_closed: false,
+        }
+    }
+
+    pub fn run(&mut self) -> Check {
+        for _ in 0..6 {
+            let journal = self.open()?;
+            self.live(journal)?;
+        }
+        self.open().map(drop)
+    }
+
+    /// Opens, now and then after attempts that met a failing disk or a loss of power.
+    fn open(&mut self) -> Check<Journal> {
+        while self.random.one_in(3) {
+            self.break_something(6);
+            // An attempt may end just after it noted that the journal is open.
+            let _ = Journal::open((self.wrap)(self.disk.clone()), self.options.clone());
+            self.was_closed = false;
+            if self.random.one_in(2) {
+                self.lose_power();
+            }
+        }
+        // Faults that did not come due stay with the old disk.
+        let disk = self.disk.clone();
+        disk.clear_faults();
+        let journal = Journal::open((self.wrap)(disk), self.options.clone())
+            .map_err(|error| format!("does not open: {error}"))?;
+        self.check_opened(&journal)?;
+        Ok(journal)
+    }
+
+    fn check_opened(&mut self, journal: &Journal) -> Check {
+        let found = self.read(&journal.reader())?;
+        let floor = if self.lost_power {
+            self.synced
+        } else {
+            self.acknowledged.len()
+        };
+        ensure!(
+            found.len() >= floor,
+            "{} records of {floor} are left",
+            found.len()
+        );
+        let mut possible = self.acknowledged.clone();
+        possible.extend_from_slice(&self.in_doubt);
+        ensure!(
+            possible.starts_with(&found),
+            "records that nobody wrote, or in another order"
+        );
+        ensure!(
+            journal.next_sequence() == found.len() as u64 + 1,
+            "the next sequence is wrong"
+        );
+        let epoch = journal.reader().cursor(0).epoch;
+        if let Some(before) = self.epoch {
+            let has_lost = found.len() < self.acknowledged.len();
+            ensure!(
+                epoch > before || !has_lost,
+                "records were lost and the epoch stayed"
+            );
+            let is_calm = self.options.durability == Durability::Fsync || self.was_closed;
+            ensure!(
+                epoch == before || !is_calm,
+                "the epoch moved without a reason"
+            );
+        }
+        self.epoch = Some(epoch);
+        self.synced = found.len();
+        self.acknowledged = found;
+        self.in_doubt.clear();
+        self.lost_power = false;
+        self.was_closed = false;
+        Ok(())
+    }
+
+    fn live(&mut self, mut journal: Journal) -> Check {
+        let reader = journal.reader();
+        let syncer = journal.syncer();
+        if self.random.one_in(2) {
+            self.break_something(20);
+        }
+        for _ in 0..self.random.below(12) {
+            let batch: Vec<Kept> = (0..self.random.below(5))
+                .map(|_| append(&mut journal, &mut self.random))
+                .collect();
+            let durable = self.acknowledged.len() as u64;
+            ensure!(
+                reader.range().1 == durable,
+                "readers see what is not committed"
+            );
+            match journal.commit() {
+                Ok(()) => self.acknowledged.extend(batch),
+                Err(_) => {
+                    self.in_doubt = batch;
+                    self.check_poisoned(&mut journal)?;
+                    break;
+                }
+            }
+            if self.options.durability == Durability::Fsync
+                || self.random.one_in(4) && syncer.sync().is_ok()
+            {
+                self.synced = self.acknowledged.len();
+            }
+            if self.random.one_in(4) {
+                self.check_reader(&reader)?;
+            }
+        }
+        self.check_reader(&reader)?;
+        self.end(journal);
+        Ok(())
+    }
+
+    fn check_poisoned(&mut self, journal: &mut Journal) -> Check {
+        self.disk.clear_faults();
+        let writes = self.disk.count(Operation::Write);
+        for _ in 0..2 {
+            append(journal, &mut self.random);
+            let again = journal.commit();
+            ensure!(
+                matches!(again, Err(Error::Poisoned)),
+                "a failed commit was followed by {again:?}"
+            );
+        }
+        ensure!(
+            self.disk.count(Operation::Write) == writes,
+            "something was written after a failure"
+        );
+        Ok(())
+    }
+
+    fn check_reader(&mut self, reader: &Reader) -> Check {
+        // Reads fail on command too; that is not what is looked at here.
+        self.disk.clear_faults();
+        let found = self.read(reader)?;
+        ensure!(
+            found == self.acknowledged,
+            "readers do not see what was acknowledged"
+        );
+        Ok(())
+    }
+
+    fn read(&mut self, reader: &Reader) -> Check<Vec<Kept>> {
+        read_all(reader, &mut self.random).map_err(|error| format!("cannot be read: {error}"))
+    }
+
+    fn end(&mut self, mut journal: Journal) {
+        match self.random.below(4) {
+            0 => {
+                self.disk.clear_faults();
+                if journal.close().is_ok() {
+                    self.was_closed = true;
+                    self.synced = self.acknowledged.len();
+                    if self.random.one_in(2) {
+                        self.lose_power();
+                    }
+                }
+            }
+            // The process is killed: the system still writes what it was given.
+            1 => drop(journal),
+            // Power is lost, with records that were never committed.
+            2 => {
+                append(&mut journal, &mut self.random);
+                self.lose_power();
+            }
+            // Power is lost in the middle of a commit.
+            _ => {
+                let batch: Vec<Kept> = (0..1 + self.random.below(4))
+                    .map(|_| append(&mut journal, &mut self.random))
+                    .collect();
+                self.disk.clear_faults();
+                self.disk.fail_after(0, Operation::Sync, Cause::Broken);
+                match journal.commit() {
+                    Err(Error::Poisoned) => {}
+                    Err(_) => self.in_doubt = batch,
+                    Ok(()) => self.acknowledged.extend(batch),
+                }
+                self.lose_power();
+            }
+        }
+    }
+
+    fn lose_power(&mut self) {
+        self.disk = self.disk.crash();
+        self.lost_power = true;
+    }
+
+    fn break_something(&mut self, within: u64) {
+        let operation = [
+            Operation::Open,
+            Operation::Create,
+            Operation::Rename,
+            Operation::Remove,
+            Operation::SyncFolder,
+            Operation::Write,
+            Operation::Truncate,
+            Operation::Sync,
+        ][self.random.index(8)];
+        let cause = if self.random.one_in(2) {
+            Cause::Broken
+        } else {
+            Cause::Full
+        };
+        self.disk
+            .fail_after(self.random.below(within), operation, cause);
+    }
+}
