@@ -159,25 +159,25 @@ pub fn settle(
 
 /// The setting of that name, or a sentence with the nearest one.
 pub fn find(name: &str) -> Result<&'static Setting, String> {
-    SETTINGS
-        .iter()
-        .find(|setting| setting.name == name)
-        .ok_or_else(|| {
-            let nearest = SETTINGS
-                .iter()
-                .min_by_key(|setting| distance(setting.name, name));
-            match nearest {
-                Some(near) if distance(near.name, name) <= 1 + name.len() / 3 => {
-                    format!(
-                        "expected a known setting, got {name:?}; did you mean {:?}",
-                        near.name
-                    )
-                }
-                Some(_) | None => format!(
-                    "expected a known setting, got {name:?}; `interwire config show` lists them"
-                ),
-            }
-        })
+    let found = SETTINGS.iter().find(|setting| setting.name == name);
+    found.ok_or_else(|| match nearest(name, |setting| setting.name.to_owned()) {
+        Some(near) => {
+            format!(
+                "expected a known setting, got {name:?}; did you mean {:?}",
+                near.name
+            )
+        }
+        None => {
+            format!("expected a known setting, got {name:?}; `interwire config show` lists them")
+        }
+    })
+}
+
+/// The setting whose spelling is near enough to be what was meant.
+pub fn nearest(name: &str, spelling: impl Fn(&Setting) -> String) -> Option<&'static Setting> {
+    let far = |setting: &Setting| distance(&spelling(setting), name);
+    let near = SETTINGS.iter().min_by_key(|setting| far(setting))?;
+    (far(near) <= 1 + name.len() / 3).then_some(near)
 }
 
 /// How many single characters must change to turn one text into the other (Levenshtein).

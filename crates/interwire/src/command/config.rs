@@ -58,9 +58,43 @@ impl Source {
             all.push((setting.name, value.to_owned(), format!("--set {name}")));
         }
         all.extend(flags);
+        for sentence in strangers(std::env::vars_os().map(|(name, _)| name)) {
+            output::note(&format!("warning: {sentence}"));
+        }
         let environment = |name: &str| std::env::var(name).ok();
         settle(self.config.as_deref(), &environment, &all)
     }
+}
+
+/// Variables that are no settings but read elsewhere.
+const OTHERS: [&str; 4] = [
+    "INTERWIRE_URL",
+    "INTERWIRE_TOKEN",
+    "INTERWIRE_AS",
+    "INTERWIRE_CONFIG",
+];
+
+/// Variables that look like settings and are none. Only a warning: the environment is shared with
+/// programs that are not ours.
+fn strangers(names: impl Iterator<Item = std::ffi::OsString>) -> Vec<String> {
+    let is_known = |name: &str| {
+        OTHERS.contains(&name) || SETTINGS.iter().any(|setting| setting.environment() == name)
+    };
+    names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.starts_with("INTERWIRE_") && !is_known(name))
+        .map(|name| {
+            let key = name.trim_start_matches("INTERWIRE_").to_ascii_lowercase();
+            let nearest = crate::settings::nearest(&key, |setting| setting.name.replace('.', "_"));
+            match nearest {
+                Some(setting) => format!(
+                    "{name} is no setting; did you mean {}",
+                    setting.environment()
+                ),
+                None => format!("{name} is no setting"),
+            }
+        })
+        .collect()
 }
 
 /// Does it.

@@ -138,7 +138,13 @@ fn announce(address: std::net::SocketAddr, storage: &Storage, durability: Durabi
     } else {
         "open to everybody who can reach this address: no credentials are asked for"
     };
-    for text in [&format!("listening on http://{address}"), &data, access] {
+    let console = format!("console at http://{address}/");
+    for text in [
+        &format!("listening on http://{address}"),
+        &data,
+        access,
+        &console,
+    ] {
         drop(output::line(text));
     }
     tracing::info!(%address, %data, "serving");

@@ -39,7 +39,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let mut left = arguments.count;
     while left != Some(0) {
         match live.next().await? {
-            Some(Event::Envelope { envelope, .. }) => {
+            Event::Envelope { envelope, .. } => {
                 if arguments.json {
                     output::bytes(&envelope)?;
                 } else {
@@ -47,11 +47,10 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
                 }
                 left = left.map(|left| left - 1);
             }
-            Some(Event::CaughtUp) if arguments.until_caught_up => break,
-            Some(Event::CaughtUp) => {}
-            Some(Event::Gap(what)) => output::note(&format!("gap: {what}")),
-            Some(Event::Reconnecting(reason)) => output::note(&format!("reconnecting: {reason}")),
-            None => break,
+            Event::CaughtUp if arguments.until_caught_up => break,
+            Event::CaughtUp => {}
+            Event::Gap(what) => output::note(&format!("gap: {what}")),
+            Event::Reconnecting(reason) => output::note(&format!("reconnecting: {reason}")),
         }
     }
     Ok(Answer::Yes)

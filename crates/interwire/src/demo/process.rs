@@ -13,6 +13,9 @@ use tokio::sync::mpsc;
 /// How long a process may take to start.
 const START_MAX: Duration = Duration::from_secs(20);
 
+/// Attempts to start again on the same port.
+const RESTARTS_MAX: usize = 20;
+
 /// A running exchange.
 pub struct Exchange {
     child: Child,
@@ -64,7 +67,16 @@ impl Exchange {
     pub async fn kill_and_restart(&mut self) -> Result<(), Failure> {
         self.child.kill().await?;
         let listen = self.url.trim_start_matches("http://").to_owned();
-        *self = Self::start(&self.folder.clone(), &listen).await?;
+        let folder = self.folder.clone();
+        // A client that tries to connect may hold the port for a moment.
+        for _ in 1..RESTARTS_MAX {
+            if let Ok(again) = Self::start(&folder, &listen).await {
+                *self = again;
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        *self = Self::start(&folder, &listen).await?;
         Ok(())
     }
 

@@ -71,22 +71,22 @@ async fn a_live_reader_goes_on_after_the_exchange_was_killed() {
     let mut live = client.subscribe(Filter::new().with("target", "agent.b"), From::Earliest);
     let mut read = Vec::new();
     while read.len() < 5 {
-        if let Some(Event::Envelope { envelope, .. }) = live.next().await.unwrap() {
+        if let Event::Envelope { envelope, .. } = live.next().await.unwrap() {
             read.push(envelope);
         }
     }
     exchange.kill();
     let data = folder.path().to_str().unwrap();
-    let _again = Exchange::start(&["--listen", &address, "--data", data]);
+    let _again = Exchange::start_again(&["--listen", &address, "--data", data]);
     for n in 5..9 {
         client.publish(numbered(n)).await.unwrap();
     }
     let mut was_interrupted = false;
     while read.len() < 9 {
         match live.next().await.unwrap() {
-            Some(Event::Envelope { envelope, .. }) => read.push(envelope),
-            Some(Event::Reconnecting(_)) => was_interrupted = true,
-            Some(Event::CaughtUp) => {}
+            Event::Envelope { envelope, .. } => read.push(envelope),
+            Event::Reconnecting(_) => was_interrupted = true,
+            Event::CaughtUp => {}
             other => panic!("{other:?}"),
         }
     }
@@ -115,7 +115,7 @@ async fn envelopes_with_any_line_end_travel_unchanged_on_every_door() {
     let mut live = client.subscribe(Filter::new(), From::Earliest);
     let mut read = Vec::new();
     while read.len() < sent.len() {
-        if let Some(Event::Envelope { envelope, .. }) = live.next().await.unwrap() {
+        if let Event::Envelope { envelope, .. } = live.next().await.unwrap() {
             read.push(envelope);
         }
     }
@@ -193,14 +193,14 @@ async fn an_inbox_hands_out_again_what_was_given_back_and_not_what_was_acknowled
     client.publish(numbered(0)).await.unwrap();
     client.publish(numbered(1)).await.unwrap();
     let mut inbox = client.inbox("agent.b").max_in_flight(1);
-    let first = inbox.next().await.unwrap().unwrap();
+    let first = inbox.next().await.unwrap();
     first.extend(None).await.unwrap();
     first.nack(None).await.unwrap();
     let late = first.ack().await.unwrap_err();
     assert_eq!(late.problem().unwrap().code, "lease_lost");
     let mut seen = Vec::new();
     while seen.len() < 2 {
-        let delivery = inbox.next().await.unwrap().unwrap();
+        let delivery = inbox.next().await.unwrap();
         delivery.ack().await.unwrap();
         seen.push((delivery.id.clone(), delivery.attempt));
     }

@@ -84,6 +84,17 @@ impl Exchange {
     }
 
     pub fn start(arguments: &[&str]) -> Self {
+        Self::try_start(arguments).expect("the exchange says where it listens")
+    }
+
+    /// On an address that was in use a moment ago, which a passing connection may hold.
+    pub fn start_again(arguments: &[&str]) -> Self {
+        (0..100)
+            .find_map(|_| Self::try_start(arguments))
+            .expect("the address becomes free")
+    }
+
+    fn try_start(arguments: &[&str]) -> Option<Self> {
         let mut command = interwire(&["serve", "--until-stdin-ends", "--set", "log=error"]);
         let mut child = command
             .args(arguments)
@@ -94,12 +105,13 @@ impl Exchange {
         let mut lines = BufReader::new(child.stdout.take().expect("piped"));
         let mut first = String::new();
         lines.read_line(&mut first).expect("a first line");
-        let url = first
-            .trim()
-            .strip_prefix("listening on ")
-            .expect(&first)
-            .to_owned();
-        Self { child, lines, url }
+        let Some(url) = first.trim().strip_prefix("listening on ") else {
+            drop(child.kill());
+            child.wait().expect("it ended");
+            return None;
+        };
+        let url = url.to_owned();
+        Some(Self { child, lines, url })
     }
 
     /// The next line it prints.

@@ -81,3 +81,13 @@ fn a_wrong_configuration_names_file_line_and_the_nearest_key() {
         Some(2)
     );
 }
+
+#[test]
+fn a_variable_that_is_no_setting_is_warned_about() {
+    let mut command = interwire(&["config", "check"]);
+    command.env("INTERWIRE_HTTP_PAGEMAX", "7");
+    let checked = finish(command, "");
+    assert_eq!(checked.code, Some(0));
+    let expected = "INTERWIRE_HTTP_PAGEMAX is no setting; did you mean INTERWIRE_HTTP_PAGE_MAX";
+    assert!(checked.err.contains(expected), "{}", checked.err);
+}

@@ -263,12 +263,10 @@ fn a_closed_pipe_ends_a_verb_quietly() {
 
 #[test]
 fn exit_codes_tell_no_from_wrong_use_from_unreachable() {
-    // A port that was free a moment ago and that nobody listens on.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    // Bound, so that nobody else gets it, and not listening.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = held.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     assert_eq!(run(&["inbox", "agent.b", "--url", &url]).code, Some(3));
     assert_eq!(run(&["tail", "--url", &url]).code, Some(3));
