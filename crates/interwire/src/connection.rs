@@ -10,6 +10,7 @@ pub struct Connection {
     #[arg(
         long,
         env = "INTERWIRE_URL",
+        hide_env_values = true,
         default_value = "http://127.0.0.1:4747",
         value_name = "URL",
         help_heading = "Exchange"

@@ -28,14 +28,14 @@ pub struct Arguments {
     /// JSON or NDJSON files; - or none is standard input
     #[arg(conflicts_with = "written")]
     files: Vec<PathBuf>,
-    #[command(flatten)]
-    composition: Composition,
     /// Print the built envelope instead of sending it
     #[arg(long, requires = "written")]
     print: bool,
     /// Print each receipt or fault as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    composition: Composition,
     #[command(flatten)]
     connection: Connection,
 }

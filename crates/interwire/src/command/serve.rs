@@ -177,7 +177,9 @@ fn watch(mut signals: Signals, until_stdin_ends: bool, stop: Stop) {
     tokio::spawn(async move {
         signals.next().await;
         tracing::info!("draining; a second signal ends at once");
-        first.ask();
+        if !first.is_draining() {
+            first.ask();
+        }
         signals.next().await;
         tracing::warn!("ended at once");
         std::process::exit(1);

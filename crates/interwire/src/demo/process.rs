@@ -87,6 +87,8 @@ impl Exchange {
             nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM)
                 .map_err(|error| broken(&error.to_string()))?;
         }
+        // Open until the end: `wait` alone would end standard input and so ask a second time.
+        let _held = self.child.stdin.take();
         let ended = tokio::time::timeout(START_MAX, self.child.wait()).await;
         Ok(matches!(ended, Ok(Ok(status)) if status.success()))
     }
