@@ -119,6 +119,10 @@ impl Client {
     }
 
     pub(crate) fn broken(&self, error: &reqwest::Error) -> Error {
+        if error.is_builder() {
+            // Nothing was sent: an address, a token or a header that HTTP cannot carry.
+            return Error::Input(format!("the request cannot be written: {error}"));
+        }
         Error::unreachable(&self.base, error)
     }
 }

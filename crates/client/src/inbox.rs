@@ -221,10 +221,10 @@ impl Inbox {
     ///
     /// # Errors
     /// `Refused`, unless the refusal says that trying again may help.
-    pub async fn next(&mut self) -> Result<Option<Delivery>, Error> {
+    pub async fn next(&mut self) -> Result<Delivery, Error> {
         loop {
             if let Some(delivery) = self.next_now().await? {
-                return Ok(Some(delivery));
+                return Ok(delivery);
             }
         }
     }

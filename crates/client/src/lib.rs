@@ -14,15 +14,12 @@
 //! println!("durable at {}", receipt.cursor);
 //!
 //! let mut inbox = client.inbox("agent:sentinel");
-//! while let Some(delivery) = inbox.next().await? {
-//!     println!("{} bytes, attempt {}", delivery.envelope.len(), delivery.attempt);
-//!     delivery.ack().await?;
-//! }
+//! let delivery = inbox.next().await?;
+//! println!("{} bytes, attempt {}", delivery.envelope.len(), delivery.attempt);
+//! delivery.ack().await?;
 //!
 //! let mut live = client.subscribe(Filter::new().with("type", "task.*"), From::Latest);
-//! while let Some(event) = live.next().await? {
-//!     println!("{event:?}");
-//! }
+//! println!("{:?}", live.next().await?);
 //! # Ok(()) }
 //! ```
 

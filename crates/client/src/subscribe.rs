@@ -85,7 +85,7 @@ impl Subscription {
     /// # Errors
     /// `Refused` for a refusal that trying again cannot help. `Unreachable` only when the very first
     /// connection cannot be made.
-    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub async fn next(&mut self) -> Result<Event, Error> {
         loop {
             let Some(open) = &mut self.open else {
                 match self.connect().await {
@@ -103,7 +103,7 @@ impl Subscription {
             if let Some(frame) = open.parser.next_frame() {
                 self.backoff.reset();
                 if let Some(event) = self.take(frame)? {
-                    return Ok(Some(event));
+                    return Ok(event);
                 }
                 continue;
             }
@@ -126,7 +126,7 @@ impl Subscription {
             };
             self.open = None;
             tokio::time::sleep(self.backoff.next()).await;
-            return Ok(Some(Event::Reconnecting(reason)));
+            return Ok(Event::Reconnecting(reason));
         }
     }
 
@@ -136,11 +136,10 @@ impl Subscription {
             let mut reader = reader?;
             loop {
                 match reader.next().await {
-                    Ok(Some(Event::Envelope { cursor, envelope })) => {
+                    Ok(Event::Envelope { cursor, envelope }) => {
                         return Some((Ok((cursor, envelope)), Some(reader)));
                     }
-                    Ok(Some(Event::CaughtUp | Event::Gap(_) | Event::Reconnecting(_))) => {}
-                    Ok(None) => return None,
+                    Ok(Event::CaughtUp | Event::Gap(_) | Event::Reconnecting(_)) => {}
                     Err(error) => return Some((Err(error), None)),
                 }
             }

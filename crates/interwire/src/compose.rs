@@ -57,13 +57,23 @@ pub struct Composition {
     #[arg(long, value_name = "ID", requires = "aep")]
     session: Option<String>,
     /// Topic; again for more, in UAI-1
-    #[arg(long, value_name = "TOPIC", requires = "written", conflicts_with = "aee")]
+    #[arg(
+        long,
+        value_name = "TOPIC",
+        requires = "written",
+        conflicts_with = "aee"
+    )]
     topic: Vec<String>,
     /// UAI-1 delivery mode, such as async, broadcast or pubsub
     #[arg(long, value_name = "WORD", requires = "uai")]
     delivery_mode: Option<String>,
     /// low, normal, high or urgent, in AEE and UAI-1
-    #[arg(long, value_name = "WORD", requires = "written", conflicts_with = "aep")]
+    #[arg(
+        long,
+        value_name = "WORD",
+        requires = "written",
+        conflicts_with = "aep"
+    )]
     priority: Option<String>,
     /// AEE execution contract, as JSON
     #[arg(long, value_name = "JSON", requires = "aee")]
@@ -117,7 +127,9 @@ impl Composition {
         let reading = protocol::decode(&message.envelope, &Rules::at(identity::now()));
         match reading.header {
             Some(header) => Ok(header),
-            None => wrong(format!("expected {id:?} to be readable here, got faults; see `interwire validate`")),
+            None => wrong(format!(
+                "expected {id:?} to be readable here, got faults; see `interwire validate`"
+            )),
         }
     }
 
@@ -128,7 +140,9 @@ impl Composition {
             // The payload given below, if any, replaces this one.
             (Some("error"), Some(cause)) => Aee::error_of(cause, "E_FAILED", "the task failed"),
             (kind, _) => {
-                let Some(intent) = &self.intent else { return wrong("expected --intent NAME with --aee") };
+                let Some(intent) = &self.intent else {
+                    return wrong("expected --intent NAME with --aee");
+                };
                 let to = self.only_recipient()?.to_aee();
                 match kind {
                     None | Some("task") => Aee::task(&from.to_aee(), &to, intent),
@@ -162,7 +176,9 @@ impl Composition {
     }
 
     fn aep(&self, from: &Party, now: Timestamp) -> Result<String, Failure> {
-        let Some(kind) = &self.kind else { return wrong("expected --type TYPE with --aep") };
+        let Some(kind) = &self.kind else {
+            return wrong("expected --type TYPE with --aep");
+        };
         let mut event = Aep::event(kind, from.as_str());
         if !self.to.is_empty() {
             event = event.target(self.only_recipient()?.as_str());
@@ -190,18 +206,28 @@ impl Composition {
         if let Some(payload) = &self.payload {
             event = event.payload_json(payload);
         }
-        let id = self.id.clone().unwrap_or_else(|| format!("evt_{}", identity::ulid()));
+        let id = self
+            .id
+            .clone()
+            .unwrap_or_else(|| format!("evt_{}", identity::ulid()));
         Ok(event.build(&id, now))
     }
 
     fn uai(&self, from: &Party, now: Timestamp) -> Result<String, Failure> {
-        let Some(profile) = &self.profile else { return wrong("expected --profile ID with --uai") };
+        let Some(profile) = &self.profile else {
+            return wrong("expected --profile ID with --uai");
+        };
         let Some((first, others)) = self.to.split_first() else {
             return wrong("expected --to PARTY with --uai");
         };
-        let id = self.id.clone().unwrap_or_else(|| format!("msg_{}", identity::ulid()));
-        let conversation =
-            self.conversation.clone().unwrap_or_else(|| format!("conv_{}", identity::ulid()));
+        let id = self
+            .id
+            .clone()
+            .unwrap_or_else(|| format!("msg_{}", identity::ulid()));
+        let conversation = self
+            .conversation
+            .clone()
+            .unwrap_or_else(|| format!("conv_{}", identity::ulid()));
         let body = self.payload.clone().unwrap_or_else(|| "{}".into());
         let heading = Heading {
             id,
@@ -232,7 +258,9 @@ impl Composition {
         if let Some(priority) = self.priority()? {
             envelope = envelope.priority(priority);
         }
-        envelope.write().map_err(|fault| Failure::Usage(fault.to_string()))
+        envelope
+            .write()
+            .map_err(|fault| Failure::Usage(fault.to_string()))
     }
 
     fn only_recipient(&self) -> Result<Party, Failure> {
@@ -248,7 +276,9 @@ impl Composition {
             None => Ok(None),
             Some(word) => match Priority::parse(word) {
                 Some(priority) => Ok(Some(priority)),
-                None => wrong(format!("expected --priority low, normal, high or urgent, got {word:?}")),
+                None => wrong(format!(
+                    "expected --priority low, normal, high or urgent, got {word:?}"
+                )),
             },
         }
     }

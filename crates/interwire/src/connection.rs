@@ -10,6 +10,7 @@ pub struct Connection {
     #[arg(
         long,
         env = "INTERWIRE_URL",
+        hide_env_values = true,
         default_value = "http://127.0.0.1:4747",
         value_name = "URL",
         help_heading = "Exchange"
@@ -25,7 +26,12 @@ pub struct Connection {
     )]
     pub token: Option<String>,
     /// The party to act as, such as agent.planner
-    #[arg(long = "as", env = "INTERWIRE_AS", value_name = "PARTY", help_heading = "Exchange")]
+    #[arg(
+        long = "as",
+        env = "INTERWIRE_AS",
+        value_name = "PARTY",
+        help_heading = "Exchange"
+    )]
     pub party: Option<String>,
 }
 
@@ -91,8 +97,12 @@ impl FilterArgs {
             ("dialect", &self.dialect),
             ("priority", &self.priority),
         ];
-        fields.into_iter().fold(client::Filter::new(), |filter, (field, patterns)| {
-            patterns.iter().fold(filter, |filter, pattern| filter.with(field, pattern))
-        })
+        fields
+            .into_iter()
+            .fold(client::Filter::new(), |filter, (field, patterns)| {
+                patterns
+                    .iter()
+                    .fold(filter, |filter, pattern| filter.with(field, pattern))
+            })
     }
 }

@@ -5,6 +5,7 @@
 //! itself exactly, and the exchange recognises the repetition.
 
 pub mod agent;
+mod ending;
 pub mod play;
 mod process;
 mod reply;

@@ -10,5 +10,7 @@ pub fn now() -> Timestamp {
 
 /// A new ULID of the present moment.
 pub fn ulid() -> String {
-    UlidSource::default().next(now(), client::chance::wide_bits()).to_string()
+    UlidSource::default()
+        .next(now(), client::chance::wide_bits())
+        .to_string()
 }

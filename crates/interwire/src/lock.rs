@@ -61,10 +61,14 @@ pub fn take(folder: &Path) -> Result<FolderLock, String> {
 mod tests {
     #[test]
     fn a_folder_has_one_holder_at_a_time() {
-        let folder = std::env::temp_dir().join(format!("interwire-lock-{}", crate::identity::ulid()));
+        let folder =
+            std::env::temp_dir().join(format!("interwire-lock-{}", crate::identity::ulid()));
         let held = super::take(&folder).unwrap();
         let refused = super::take(&folder).unwrap_err();
-        assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        assert!(
+            refused.contains(&format!("process {}", std::process::id())),
+            "{refused}"
+        );
         drop(held);
         drop(super::take(&folder).unwrap());
         std::fs::remove_dir_all(&folder).unwrap();

@@ -19,7 +19,9 @@ pub fn start(filter: &str, is_json: bool) -> Result<(), String> {
         registry.with(layer.json()).try_init()
     } else {
         let has_colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        registry.with(layer.with_ansi(has_colour).compact()).try_init()
+        registry
+            .with(layer.with_ansi(has_colour).compact())
+            .try_init()
     };
     if let Err(error) = started {
         note(&format!("logging was started before: {error}"));

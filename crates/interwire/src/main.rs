@@ -109,10 +109,15 @@ async fn bench(arguments: command::bench::Arguments) -> Result<Answer, Failure> 
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
-            output::note(&format!("interwire: the runtime cannot be started: {error}"));
+            output::note(&format!(
+                "interwire: the runtime cannot be started: {error}"
+            ));
             return ExitCode::FAILURE;
         }
     };
@@ -141,7 +146,8 @@ mod tests {
         cli.clone().debug_assert();
         for verb in cli.get_subcommands().filter(|verb| !verb.is_hide_set()) {
             let has_example = |verb: &clap::Command| {
-                verb.get_after_help().is_some_and(|help| help.to_string().contains("interwire "))
+                verb.get_after_help()
+                    .is_some_and(|help| help.to_string().contains("interwire "))
             };
             let name = verb.get_name();
             if name != "help" {

@@ -49,7 +49,9 @@ impl Paint {
     /// Colours when standard output is a terminal and `NO_COLOR` is unset or empty.
     pub fn of_stdout() -> Self {
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { is_on: std::io::stdout().is_terminal() && !is_refused }
+        Self {
+            is_on: std::io::stdout().is_terminal() && !is_refused,
+        }
     }
 
     /// `text` in that colour.
@@ -71,7 +73,9 @@ impl Paint {
 
 /// Text from outside for a terminal: control characters cannot move the cursor or change colours.
 pub fn tame(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { '\u{FFFD}' } else { c })
+        .collect()
 }
 
 #[cfg(test)]

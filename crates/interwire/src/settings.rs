@@ -82,13 +82,19 @@ pub struct Settled {
 impl Settled {
     /// Where the value of a setting came from.
     pub fn origin(&self, setting: &Setting) -> Origin {
-        self.origins.get(setting.name).cloned().unwrap_or(Origin::Default)
+        self.origins
+            .get(setting.name)
+            .cloned()
+            .unwrap_or(Origin::Default)
     }
 
     fn set(&mut self, setting: &'static Setting, text: &str, origin: Origin) -> Result<(), Wrong> {
         let written = (setting.write)(&mut self.plan, text);
         written.map_err(|expected| Wrong {
-            sentence: format!("{origin}: expected {} to be {expected}, got {text:?}", setting.name),
+            sentence: format!(
+                "{origin}: expected {} to be {expected}, got {text:?}",
+                setting.name
+            ),
         })?;
         self.origins.insert(setting.name, origin);
         Ok(())
@@ -119,7 +125,9 @@ pub fn settle(
     if let Some(path) = file {
         match std::fs::read_to_string(path) {
             Ok(text) => wrong.extend(file::apply(&text, path, &mut settled)),
-            Err(error) => wrong.push(Wrong { sentence: format!("{}: {error}", path.display()) }),
+            Err(error) => wrong.push(Wrong {
+                sentence: format!("{}: {error}", path.display()),
+            }),
         }
     }
     for setting in SETTINGS {
@@ -137,7 +145,9 @@ pub fn settle(
                     wrong.push(error);
                 }
             }
-            Err(sentence) => wrong.push(Wrong { sentence: format!("{flag}: {sentence}") }),
+            Err(sentence) => wrong.push(Wrong {
+                sentence: format!("{flag}: {sentence}"),
+            }),
         }
     }
     if wrong.is_empty() {
@@ -149,17 +159,25 @@ pub fn settle(
 
 /// The setting of that name, or a sentence with the nearest one.
 pub fn find(name: &str) -> Result<&'static Setting, String> {
-    SETTINGS.iter().find(|setting| setting.name == name).ok_or_else(|| {
-        let nearest = SETTINGS.iter().min_by_key(|setting| distance(setting.name, name));
-        match nearest {
-            Some(near) if distance(near.name, name) <= 1 + name.len() / 3 => {
-                format!("expected a known setting, got {name:?}; did you mean {:?}", near.name)
-            }
-            Some(_) | None => format!(
-                "expected a known setting, got {name:?}; `interwire config show` lists them"
-            ),
+    let found = SETTINGS.iter().find(|setting| setting.name == name);
+    found.ok_or_else(|| match nearest(name, |setting| setting.name.to_owned()) {
+        Some(near) => {
+            format!(
+                "expected a known setting, got {name:?}; did you mean {:?}",
+                near.name
+            )
+        }
+        None => {
+            format!("expected a known setting, got {name:?}; `interwire config show` lists them")
         }
     })
+}
+
+/// The setting whose spelling is near enough to be what was meant.
+pub fn nearest(name: &str, spelling: impl Fn(&Setting) -> String) -> Option<&'static Setting> {
+    let far = |setting: &Setting| distance(&spelling(setting), name);
+    let near = SETTINGS.iter().min_by_key(|setting| far(setting))?;
+    (far(near) <= 1 + name.len() / 3).then_some(near)
 }
 
 /// How many single characters must change to turn one text into the other (Levenshtein).

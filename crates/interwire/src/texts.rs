@@ -26,7 +26,11 @@ pub fn read(files: Vec<PathBuf>) -> mpsc::Receiver<Result<Text, Failure>> {
     let (found, queue) = mpsc::channel(QUEUE);
     // A thread of its own: reading a terminal cannot be cancelled, and must not hold up the exit.
     std::thread::spawn(move || {
-        let files = if files.is_empty() { vec![PathBuf::from("-")] } else { files };
+        let files = if files.is_empty() {
+            vec![PathBuf::from("-")]
+        } else {
+            files
+        };
         for file in files {
             let mut give = |text| found.blocking_send(Ok(text)).is_ok();
             if let Err(error) = read_one(&file, &mut give) {
@@ -95,7 +99,10 @@ fn split(
 }
 
 fn text_at(name: &str, number: usize, text: &[u8]) -> Text {
-    Text { origin: format!("{name}:{number}"), bytes: Bytes::copy_from_slice(text) }
+    Text {
+        origin: format!("{name}:{number}"),
+        bytes: Bytes::copy_from_slice(text),
+    }
 }
 
 fn is_one_value(text: &[u8]) -> bool {
@@ -126,7 +133,10 @@ mod tests {
     fn texts(input: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
         split(Cursor::new(input), "f", &mut |text| {
-            found.push((text.origin, String::from_utf8_lossy(&text.bytes).into_owned()));
+            found.push((
+                text.origin,
+                String::from_utf8_lossy(&text.bytes).into_owned(),
+            ));
             true
         })
         .unwrap();
@@ -134,14 +144,21 @@ mod tests {
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-        expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+        expected
+            .iter()
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+            .collect()
     }
 
     #[test]
     fn lines_are_envelopes_and_a_broken_one_does_not_hide_the_others() {
         assert_eq!(
             texts("\n{\"a\":1}\r\n\n{\"b\"\n{ \"c\" : 2 }"),
-            pairs(&[("f:2", "{\"a\":1}"), ("f:4", "{\"b\""), ("f:5", "{ \"c\" : 2 }")])
+            pairs(&[
+                ("f:2", "{\"a\":1}"),
+                ("f:4", "{\"b\""),
+                ("f:5", "{ \"c\" : 2 }")
+            ])
         );
     }
 

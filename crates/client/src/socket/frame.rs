@@ -7,7 +7,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// More than any exchange takes; only keeps the reader from unbounded work.
-const LIMITS: Limits = Limits { bytes_max: 256 << 20, depth_max: 4_096 };
+const LIMITS: Limits = Limits {
+    bytes_max: 256 << 20,
+    depth_max: 4_096,
+};
 
 /// `,"name":` and the bytes, which must be exactly one JSON value as the exchange reads it: anything
 /// else could change the frame around it, or make it unreadable and so its answer anonymous.
@@ -70,7 +73,13 @@ mod tests {
             member("envelope", b"{ \"a\" : 1.0 }").unwrap(),
             ",\"envelope\":{ \"a\" : 1.0 }"
         );
-        for bytes in [&b"{},\"op\":\"x\""[..], b"{", b"", b"\xff", b"{\"a\":1,\"a\":2}"] {
+        for bytes in [
+            &b"{},\"op\":\"x\""[..],
+            b"{",
+            b"",
+            b"\xff",
+            b"{\"a\":1,\"a\":2}",
+        ] {
             assert!(member("envelope", bytes).is_err());
         }
     }

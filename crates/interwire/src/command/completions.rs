@@ -6,7 +6,9 @@ use std::io::Write as _;
 
 /// Options.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:  interwire completions bash > ~/.local/share/bash-completion/completions/interwire")]
+#[command(
+    after_help = "Example:  interwire completions bash > ~/.local/share/bash-completion/completions/interwire"
+)]
 pub struct Arguments {
     /// The shell
     shell: Shell,

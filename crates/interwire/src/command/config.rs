@@ -49,16 +49,52 @@ impl Source {
         let mut all: Vec<Flag> = Vec::new();
         for pair in &self.set {
             let Some((name, value)) = pair.split_once('=') else {
-                return Err(Failure::Usage(format!("--set: expected NAME=VALUE, got {pair:?}")));
+                return Err(Failure::Usage(format!(
+                    "--set: expected NAME=VALUE, got {pair:?}"
+                )));
             };
             let setting = crate::settings::find(name)
                 .map_err(|sentence| Failure::Usage(format!("--set: {sentence}")))?;
             all.push((setting.name, value.to_owned(), format!("--set {name}")));
         }
         all.extend(flags);
+        for sentence in strangers(std::env::vars_os().map(|(name, _)| name)) {
+            output::note(&format!("warning: {sentence}"));
+        }
         let environment = |name: &str| std::env::var(name).ok();
         settle(self.config.as_deref(), &environment, &all)
     }
+}
+
+/// Variables that are no settings but read elsewhere.
+const OTHERS: [&str; 4] = [
+    "INTERWIRE_URL",
+    "INTERWIRE_TOKEN",
+    "INTERWIRE_AS",
+    "INTERWIRE_CONFIG",
+];
+
+/// Variables that look like settings and are none. Only a warning: the environment is shared with
+/// programs that are not ours.
+fn strangers(names: impl Iterator<Item = std::ffi::OsString>) -> Vec<String> {
+    let is_known = |name: &str| {
+        OTHERS.contains(&name) || SETTINGS.iter().any(|setting| setting.environment() == name)
+    };
+    names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.starts_with("INTERWIRE_") && !is_known(name))
+        .map(|name| {
+            let key = name.trim_start_matches("INTERWIRE_").to_ascii_lowercase();
+            let nearest = crate::settings::nearest(&key, |setting| setting.name.replace('.', "_"));
+            match nearest {
+                Some(setting) => format!(
+                    "{name} is no setting; did you mean {}",
+                    setting.environment()
+                ),
+                None => format!("{name} is no setting"),
+            }
+        })
+        .collect()
 }
 
 /// Does it.
@@ -80,7 +116,11 @@ pub fn run(action: Action) -> Result<Answer, Failure> {
 
 fn show(settled: &Settled, is_json: bool) -> Result<Answer, Failure> {
     let paint = Paint::of_stdout();
-    let width = SETTINGS.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
+    let width = SETTINGS
+        .iter()
+        .map(|setting| setting.name.len())
+        .max()
+        .unwrap_or_default();
     for setting in SETTINGS {
         let value = (setting.read)(&settled.plan);
         let origin = settled.origin(setting);
@@ -96,7 +136,11 @@ fn show(settled: &Settled, is_json: bool) -> Result<Answer, Failure> {
             output::line(&line.to_string())?;
             continue;
         }
-        let colour = if origin == Origin::Default { Colour::Dim } else { Colour::Bold };
+        let colour = if origin == Origin::Default {
+            Colour::Dim
+        } else {
+            Colour::Bold
+        };
         output::line(&format!(
             "{:width$}  {}  {}",
             setting.name,

@@ -9,7 +9,9 @@ mod vectors;
 
 use crate::failure::{Answer, Failure};
 use crate::output;
-use protocol::dialect::aep::conformance::{Level, Manifest, Outcome, Report, Selection, run as judge};
+use protocol::dialect::aep::conformance::{
+    Level, Manifest, Outcome, Report, Selection, run as judge,
+};
 use protocol::{Mode, Rules};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -58,7 +60,11 @@ fn level(name: &str) -> Result<Level, String> {
 pub async fn run(action: Action) -> Result<Answer, Failure> {
     let Action::Run(arguments) = action;
     let nested = arguments.dir.join("conformance");
-    let folder = if nested.join("manifest.json").is_file() { nested } else { arguments.dir.clone() };
+    let folder = if nested.join("manifest.json").is_file() {
+        nested
+    } else {
+        arguments.dir.clone()
+    };
     if folder.join("manifest.json").is_file() {
         harmovela(folder, arguments).await
     } else {
@@ -70,7 +76,8 @@ async fn harmovela(folder: PathBuf, arguments: Arguments) -> Result<Answer, Fail
     let is_json = arguments.json;
     let runtime = tokio::runtime::Handle::current();
     // The judge is synchronous and the broker is not: it gets a thread that may block.
-    let judged = tokio::task::spawn_blocking(move || harmovela_report(&folder, &arguments, &runtime));
+    let judged =
+        tokio::task::spawn_blocking(move || harmovela_report(&folder, &arguments, &runtime));
     let report = judged
         .await
         .map_err(|_| Failure::Refused("the judge ended badly".into()))?
@@ -115,7 +122,11 @@ async fn harmovela(folder: PathBuf, arguments: Arguments) -> Result<Answer, Fail
     }
     let [pass, fail, skip] = counts;
     output::note(&format!("{pass} passed, {fail} failed, {skip} skipped"));
-    Ok(if report.is_pass() { Answer::Yes } else { Answer::No })
+    Ok(if report.is_pass() {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
 }
 
 fn harmovela_report(
@@ -125,7 +136,8 @@ fn harmovela_report(
 ) -> Result<Report, String> {
     let path = folder.join("manifest.json");
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let manifest = Manifest::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    let manifest =
+        Manifest::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     let selection = Selection {
         target: arguments.level.unwrap_or(manifest.default_target_level),
         profiles: arguments.profile.clone(),

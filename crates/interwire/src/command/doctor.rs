@@ -55,11 +55,21 @@ struct Finding {
 
 impl Finding {
     fn ok(name: &'static str, what: String) -> Self {
-        Self { name, level: Level::Ok, what, advice: "" }
+        Self {
+            name,
+            level: Level::Ok,
+            what,
+            advice: "",
+        }
     }
 
     fn not(name: &'static str, level: Level, what: String, advice: &'static str) -> Self {
-        Self { name, level, what, advice }
+        Self {
+            name,
+            level,
+            what,
+            advice,
+        }
     }
 }
 
@@ -70,9 +80,16 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let mut findings = vec![clock(), files_open(), port(&plan).await];
     findings.extend(folder(&plan));
     let is_bad = findings.iter().any(|finding| finding.level == Level::Bad);
-    for Finding { name, level, what, advice } in findings {
+    for Finding {
+        name,
+        level,
+        what,
+        advice,
+    } in findings
+    {
         if arguments.json {
-            let line = json!({ "check": name, "level": level.word(), "what": what, "advice": advice });
+            let line =
+                json!({ "check": name, "level": level.word(), "what": what, "advice": advice });
             output::line(&line.to_string())?;
             continue;
         }
@@ -117,7 +134,10 @@ fn files_open() -> Finding {
             format!("{soft} files and connections at most (hard limit {hard})"),
             "raise it: `ulimit -n 65536`, or LimitNOFILE=65536 in the systemd unit",
         ),
-        Ok((soft, _)) => Finding::ok("open files", format!("{soft} files and connections at most")),
+        Ok((soft, _)) => Finding::ok(
+            "open files",
+            format!("{soft} files and connections at most"),
+        ),
         Err(error) => Finding::not("open files", Level::Advice, error.to_string(), ""),
     }
 }
@@ -147,8 +167,10 @@ fn folder(plan: &Plan) -> Vec<Finding> {
     let findings = match lock::take(&plan.data) {
         Ok(_held) => {
             let shown = plan.data.display();
-            let mut findings =
-                vec![Finding::ok("data folder", format!("{shown} can be written and locked"))];
+            let mut findings = vec![Finding::ok(
+                "data folder",
+                format!("{shown} can be written and locked"),
+            )];
             findings.push(match syncs(&plan.data) {
                 Ok(took) => disk(took),
                 Err(error) => Finding::not(

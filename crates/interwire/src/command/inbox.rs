@@ -49,11 +49,17 @@ pub struct Arguments {
 /// Reads.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let client = arguments.connection.client()?;
-    let place = match (&arguments.subscription, &arguments.place, &arguments.connection.party) {
+    let place = match (
+        &arguments.subscription,
+        &arguments.place,
+        &arguments.connection.party,
+    ) {
         (Some(name), _, _) => Place::Subscription(name.clone()),
         (None, Some(party), _) | (None, None, Some(party)) => Place::Inbox(party.clone()),
         (None, None, None) => {
-            return Err(Failure::Usage("expected a PARTY, or --as, or --subscription".into()));
+            return Err(Failure::Usage(
+                "expected a PARTY, or --as, or --subscription".into(),
+            ));
         }
     };
     let paint = Paint::of_stdout();
@@ -133,7 +139,10 @@ async fn execute(command: &str, delivery: &Delivery) -> Result<bool, Failure> {
     if status.success() {
         delivery.ack().await?;
     } else {
-        output::note(&format!("{}: the command ended with {status}; given back", delivery.id));
+        output::note(&format!(
+            "{}: the command ended with {status}; given back",
+            delivery.id
+        ));
         delivery.nack(None).await?;
     }
     Ok(status.success())
@@ -149,6 +158,7 @@ fn as_json(delivery: &Delivery) -> String {
         "id": delivery.id,
     })
     .to_string();
-    let envelope = serde_json::from_slice::<&RawValue>(&delivery.envelope).map_or("null", RawValue::get);
+    let envelope =
+        serde_json::from_slice::<&RawValue>(&delivery.envelope).map_or("null", RawValue::get);
     format!("{},\"envelope\":{envelope}}}", head.trim_end_matches('}'))
 }

@@ -28,8 +28,6 @@ pub struct Arguments {
     /// JSON or NDJSON files; - or none is standard input
     #[arg(conflicts_with = "written")]
     files: Vec<PathBuf>,
-    #[command(flatten)]
-    composition: Composition,
     /// Print the built envelope instead of sending it
     #[arg(long, requires = "written")]
     print: bool,
@@ -37,12 +35,17 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    composition: Composition,
+    #[command(flatten)]
     connection: Connection,
 }
 
 /// Publishes; the answer is no when anything was refused.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
-    let report = Report { is_json: arguments.json, paint: Paint::of_stdout() };
+    let report = Report {
+        is_json: arguments.json,
+        paint: Paint::of_stdout(),
+    };
     if arguments.composition.is_wanted() {
         let envelope = arguments.composition.compose(&arguments.connection).await?;
         if arguments.print {
@@ -112,7 +115,9 @@ fn progress(is_json: bool) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} published, {per_sec}, {elapsed}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{spinner} {pos} published, {per_sec}, {elapsed}")
+    {
         bar.set_style(style);
     }
     bar
@@ -141,14 +146,22 @@ impl Report {
     }
 
     fn receipt(self, receipt: &Receipt) -> Result<(), Failure> {
-        let status = if receipt.duplicate { "duplicate" } else { "accepted" };
+        let status = if receipt.duplicate {
+            "duplicate"
+        } else {
+            "accepted"
+        };
         if self.is_json {
             return output::line(&format!(
                 "{{\"status\":\"{status}\",\"receipt\":{}}}",
                 receipt.raw.trim()
             ));
         }
-        let colour = if receipt.duplicate { Colour::Yellow } else { Colour::Green };
+        let colour = if receipt.duplicate {
+            Colour::Yellow
+        } else {
+            Colour::Green
+        };
         let recipients: Vec<_> = receipt
             .recipients
             .iter()

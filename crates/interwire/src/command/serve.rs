@@ -113,7 +113,10 @@ fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
         return Ok(None);
     }
     let lock = lock::take(&plan.data).map_err(Failure::Refused)?;
-    let folder = plan.data.canonicalize().unwrap_or_else(|_| plan.data.clone());
+    let folder = plan
+        .data
+        .canonicalize()
+        .unwrap_or_else(|_| plan.data.clone());
     plan.broker.storage = Storage::Folder(folder);
     Ok(Some(lock))
 }
@@ -122,7 +125,11 @@ fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
 fn announce(address: std::net::SocketAddr, storage: &Storage, durability: Durability) {
     let data = match storage {
         Storage::Folder(folder) => {
-            format!("data in {} ({})", folder.display(), broker::durability_word(durability))
+            format!(
+                "data in {} ({})",
+                folder.display(),
+                broker::durability_word(durability)
+            )
         }
         Storage::Memory => "data in memory only, gone with this process".to_owned(),
     };
@@ -131,7 +138,13 @@ fn announce(address: std::net::SocketAddr, storage: &Storage, durability: Durabi
     } else {
         "open to everybody who can reach this address: no credentials are asked for"
     };
-    for text in [&format!("listening on http://{address}"), &data, access] {
+    let console = format!("console at http://{address}/");
+    for text in [
+        &format!("listening on http://{address}"),
+        &data,
+        access,
+        &console,
+    ] {
         drop(output::line(text));
     }
     tracing::info!(%address, %data, "serving");
@@ -164,7 +177,9 @@ fn watch(mut signals: Signals, until_stdin_ends: bool, stop: Stop) {
     tokio::spawn(async move {
         signals.next().await;
         tracing::info!("draining; a second signal ends at once");
-        first.ask();
+        if !first.is_draining() {
+            first.ask();
+        }
         signals.next().await;
         tracing::warn!("ended at once");
         std::process::exit(1);

@@ -21,17 +21,7 @@ pub enum Action {
         connection: Connection,
     },
     /// Create one, or confirm one that says the same
-    Create {
-        /// Its name
-        name: String,
-        /// Put what passes into this party's inbox
-        #[arg(long, value_name = "PARTY")]
-        deliver_to: Option<String>,
-        #[command(flatten)]
-        filter: FilterArgs,
-        #[command(flatten)]
-        connection: Connection,
-    },
+    Create(Box<Creation>),
     /// Remove one and what waits in it
     Rm {
         /// Its name
@@ -41,14 +31,35 @@ pub enum Action {
     },
 }
 
+/// What is created.
+#[derive(Debug, clap::Args)]
+pub struct Creation {
+    /// Its name
+    name: String,
+    /// Put what passes into this party's inbox
+    #[arg(long, value_name = "PARTY")]
+    deliver_to: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    connection: Connection,
+}
+
 /// Does it.
 pub async fn run(action: Action) -> Result<Answer, Failure> {
     match action {
         Action::Ls { json, connection } => list(&connection, json).await,
-        Action::Create { name, deliver_to, filter, connection } => {
-            let client = connection.client()?;
-            let view =
-                client.put_subscription(&name, &filter.filter(), deliver_to.as_deref()).await?;
+        Action::Create(creation) => {
+            let Creation {
+                name,
+                deliver_to,
+                filter,
+                connection,
+            } = *creation;
+            let (client, filter) = (connection.client()?, filter.filter());
+            let view = client
+                .put_subscription(&name, &filter, deliver_to.as_deref())
+                .await?;
             output::line(view.trim_end())?;
             Ok(Answer::Yes)
         }
@@ -70,9 +81,19 @@ async fn list(connection: &Connection, is_json: bool) -> Result<Answer, Failure>
             output::line(&one.to_string())?;
             continue;
         }
-        let text = |name: &str| one.get(name).and_then(serde_json::Value::as_str).unwrap_or("-");
-        let number = |name: &str| one.get(name).and_then(serde_json::Value::as_u64).unwrap_or_default();
-        let filter = one.get("filter").map_or_else(|| "{}".to_owned(), ToString::to_string);
+        let text = |name: &str| {
+            one.get(name)
+                .and_then(serde_json::Value::as_str)
+                .unwrap_or("-")
+        };
+        let number = |name: &str| {
+            one.get(name)
+                .and_then(serde_json::Value::as_u64)
+                .unwrap_or_default()
+        };
+        let filter = one
+            .get("filter")
+            .map_or_else(|| "{}".to_owned(), ToString::to_string);
         output::line(&format!(
             "{:<20}  {:>8} waiting  {:>6} leased  {:<24}  {}",
             tame(text("name")),

@@ -39,7 +39,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let mut left = arguments.count;
     while left != Some(0) {
         match live.next().await? {
-            Some(Event::Envelope { envelope, .. }) => {
+            Event::Envelope { envelope, .. } => {
                 if arguments.json {
                     output::bytes(&envelope)?;
                 } else {
@@ -47,11 +47,10 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
                 }
                 left = left.map(|left| left - 1);
             }
-            Some(Event::CaughtUp) if arguments.until_caught_up => break,
-            Some(Event::CaughtUp) => {}
-            Some(Event::Gap(what)) => output::note(&format!("gap: {what}")),
-            Some(Event::Reconnecting(reason)) => output::note(&format!("reconnecting: {reason}")),
-            None => break,
+            Event::CaughtUp if arguments.until_caught_up => break,
+            Event::CaughtUp => {}
+            Event::Gap(what) => output::note(&format!("gap: {what}")),
+            Event::Reconnecting(reason) => output::note(&format!("reconnecting: {reason}")),
         }
     }
     Ok(Answer::Yes)
@@ -64,8 +63,16 @@ pub fn describe(envelope: &[u8], paint: Paint) -> String {
         // The exchange may run with other limits than ours.
         return tame(&String::from_utf8_lossy(envelope));
     };
-    let recipients: Vec<_> = header.recipients.iter().map(protocol::Party::as_str).collect();
-    let to = if recipients.is_empty() { "everybody".to_owned() } else { recipients.join(", ") };
+    let recipients: Vec<_> = header
+        .recipients
+        .iter()
+        .map(protocol::Party::as_str)
+        .collect();
+    let to = if recipients.is_empty() {
+        "everybody".to_owned()
+    } else {
+        recipients.join(", ")
+    };
     let what = match &header.intent {
         Some(intent) => format!("{} {intent}", header.kind),
         None => header.kind.to_string(),

@@ -46,7 +46,9 @@ fn policy(word: &str) -> Result<AeePolicy, String> {
 
 /// Judges; the answer is no when any envelope is invalid or there is none.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
-    let mut rules = Rules::at(crate::identity::now()).mode(arguments.mode).policy(arguments.policy);
+    let mut rules = Rules::at(crate::identity::now())
+        .mode(arguments.mode)
+        .policy(arguments.policy);
     rules.aep_accept_0_1 = arguments.aep_accept_0_1;
     let paint = Paint::of_stdout();
     let (mut count, mut invalid) = (0_u64, 0_u64);
@@ -70,7 +72,11 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     if count == 0 {
         output::note("interwire: expected at least one envelope, got none");
     }
-    Ok(if count > 0 && invalid == 0 { Answer::Yes } else { Answer::No })
+    Ok(if count > 0 && invalid == 0 {
+        Answer::Yes
+    } else {
+        Answer::No
+    })
 }
 
 fn print(origin: &str, reading: &Reading, paint: Paint) -> Result<(), Failure> {
@@ -89,7 +95,11 @@ fn print(origin: &str, reading: &Reading, paint: Paint) -> Result<(), Failure> {
             ("seed5", tiers.seed5),
             ("full14", tiers.full14),
         ];
-        let met: Vec<_> = named.iter().filter(|(_, is_met)| *is_met).map(|(name, _)| *name).collect();
+        let met: Vec<_> = named
+            .iter()
+            .filter(|(_, is_met)| *is_met)
+            .map(|(name, _)| *name)
+            .collect();
         format!("  [{}]", met.join(" "))
     });
     output::line(&format!(

@@ -22,6 +22,9 @@ pub struct Arguments {
     /// Begin this conversation
     #[arg(long)]
     conversation: Option<String>,
+    /// Stop working after this many publishes, so that it can be killed in the middle for certain
+    #[arg(long)]
+    stall_after: Option<usize>,
 }
 
 /// What an agent says about itself.
@@ -61,28 +64,37 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let client = Client::connect(&arguments.url)?;
     let (mut input, mut nowhere) = (tokio::io::stdin(), tokio::io::sink());
     tokio::select! {
-        played = play(arguments.role, &client, arguments.conversation.as_deref()) => played,
+        played = play(&arguments, &client) => played,
         _ = tokio::io::copy(&mut input, &mut nowhere) => Ok(Answer::Yes),
     }
 }
 
-async fn play(role: Role, client: &Client, conversation: Option<&str>) -> Result<Answer, Failure> {
+async fn play(arguments: &Arguments, client: &Client) -> Result<Answer, Failure> {
+    let role = arguments.role;
     if let Some(kinds) = role.wants() {
         let filter = Filter::new().with("type", kinds);
         let name = format!("demo-{}", role.party().replace(':', "-"));
-        patiently(async || client.put_subscription(&name, &filter, Some(role.party())).await).await?;
+        patiently(async || {
+            client
+                .put_subscription(&name, &filter, Some(role.party()))
+                .await
+        })
+        .await?;
     }
     say(Did::Ready, "", "", "")?;
-    if let Some(conversation) = conversation
+    if let Some(conversation) = &arguments.conversation
         && let Some(envelope) = role.opening(conversation, identity::now())?
     {
         publish(client, &envelope).await?;
     }
+    let mut published = 0;
     let mut handled = HashSet::new();
     let mut received = HashSet::new();
     let mut inbox = client.inbox(role.party()).wait(Duration::from_secs(5));
     loop {
-        let Some(delivery) = inbox.next_now().await? else { continue };
+        let Some(delivery) = inbox.next_now().await? else {
+            continue;
+        };
         let message = Message::read(&delivery.envelope)?;
         let header = &message.header;
         let key = (header.sender.clone(), header.dedupe_key.clone());
@@ -93,6 +105,10 @@ async fn play(role: Role, client: &Client, conversation: Option<&str>) -> Result
             for Step { work_ms, envelope } in steps {
                 tokio::time::sleep(Duration::from_millis(work_ms)).await;
                 publish(client, &envelope).await?;
+                published += 1;
+                if arguments.stall_after == Some(published) {
+                    std::future::pending::<()>().await;
+                }
             }
             handled.insert(key);
         }
@@ -137,13 +153,32 @@ async fn publish(client: &Client, envelope: &str) -> Result<(), Failure> {
     let bytes = bytes::Bytes::copy_from_slice(envelope.as_bytes());
     let receipt: Receipt = patiently(async || client.publish(bytes.clone()).await).await?;
     let message = Message::read(envelope.as_bytes())?;
-    let recipients: Vec<_> = message.header.recipients.iter().map(protocol::Party::as_str).collect();
-    let did = if receipt.duplicate { Did::Repeated } else { Did::Sent };
-    say(did, &receipt.id, &message.header.kind, &recipients.join(", "))
+    let recipients: Vec<_> = message
+        .header
+        .recipients
+        .iter()
+        .map(protocol::Party::as_str)
+        .collect();
+    let did = if receipt.duplicate {
+        Did::Repeated
+    } else {
+        Did::Sent
+    };
+    say(
+        did,
+        &receipt.id,
+        &message.header.kind,
+        &recipients.join(", "),
+    )
 }
 
 fn say(did: Did, id: &str, label: &str, to: &str) -> Result<(), Failure> {
-    let said = Said { did, id: id.into(), label: label.into(), to: to.into() };
+    let said = Said {
+        did,
+        id: id.into(),
+        label: label.into(),
+        to: to.into(),
+    };
     let line = serde_json::to_string(&said).map_err(|error| Failure::Refused(error.to_string()))?;
     output::line(&line)
 }

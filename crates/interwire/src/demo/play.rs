@@ -1,10 +1,10 @@
 //! The conductor: starts the processes, listens to them, kills what is to be killed, checks the end.
 
 use super::agent::{Did, Said};
+use super::ending::Ending;
 use super::process::{Agent, Exchange, Heard};
-use super::roles::{Message, Role, conversation};
-use super::script::{CRAWL, Conversation, HANDOFF, SCAN, differences};
-use super::tree;
+use super::roles::{Role, conversation};
+use super::script::{CRAWL, Conversation, HANDOFF, SCAN};
 use crate::failure::{Answer, Failure};
 use crate::identity;
 use crate::output::{self, Colour, Paint};
@@ -63,15 +63,21 @@ impl Drop for Folder {
 pub async fn run(options: Options) -> Result<Answer, Failure> {
     let path = std::env::temp_dir().join(format!("interwire-demo-{}", identity::ulid()));
     std::fs::create_dir(&path)?;
-    let folder = Folder { path, is_kept: options.is_kept };
+    let folder = Folder {
+        path,
+        is_kept: options.is_kept,
+    };
     let exchange = Exchange::start(&folder.path, "127.0.0.1:0").await?;
     let stage = Stage::new(options, exchange);
-    stage.note(Colour::Dim, &format!(
-        "exchange at {} (process {}), data in {}",
-        stage.url(),
-        stage.exchange.id(),
-        folder.path.display()
-    ))?;
+    stage.note(
+        Colour::Dim,
+        &format!(
+            "exchange at {} (process {}), data in {}",
+            stage.url(),
+            stage.exchange.id(),
+            folder.path.display()
+        ),
+    )?;
     stage.perform().await
 }
 
@@ -102,7 +108,11 @@ impl Stage {
             voice,
             conversations: [
                 (Role::Adam, format!("CONV_{}", identity::ulid()), &SCAN),
-                (Role::Researcher, format!("conv_{}", identity::ulid()), &CRAWL),
+                (
+                    Role::Researcher,
+                    format!("conv_{}", identity::ulid()),
+                    &CRAWL,
+                ),
                 (Role::Manager, format!("grp_{}", identity::ulid()), &HANDOFF),
             ],
             deadline: Instant::now() + PLAY_MAX,
@@ -118,7 +128,15 @@ impl Stage {
 
     async fn perform(mut self) -> Result<Answer, Failure> {
         for role in WORKERS {
-            self.enter(role, None)?;
+            let is_victim = self.options.is_kill && role == Role::Scanner;
+            self.enter(
+                role,
+                if is_victim {
+                    &["--stall-after", "1"]
+                } else {
+                    &[]
+                },
+            )?;
         }
         let mut waiting: BTreeSet<Role> = WORKERS.into();
         while !waiting.is_empty() {
@@ -132,7 +150,7 @@ impl Stage {
             WORKERS.len()
         ))?;
         for (role, id, _) in self.conversations.clone() {
-            self.enter(role, Some(&id))?;
+            self.enter(role, &["--conversation", &id])?;
         }
         let mut unfinished: BTreeSet<Role> = BEGINNERS.into();
         while !unfinished.is_empty() {
@@ -148,8 +166,8 @@ impl Stage {
     }
 
     /// Starts an agent's process.
-    fn enter(&mut self, role: Role, conversation: Option<&str>) -> Result<(), Failure> {
-        let agent = Agent::start(role, self.url(), conversation, self.voice.clone())?;
+    fn enter(&mut self, role: Role, extra: &[&str]) -> Result<(), Failure> {
+        let agent = Agent::start(role, self.url(), extra, self.voice.clone())?;
         self.agents.insert(role, agent);
         Ok(())
     }
@@ -157,10 +175,12 @@ impl Stage {
     /// The next thing an agent says.
     async fn next(&mut self) -> Result<(Role, Said), Failure> {
         loop {
-            let heard = timeout_at(self.deadline, self.heard.recv()).await.map_err(|_| {
-                let seconds = PLAY_MAX.as_secs();
-                Failure::Refused(format!("the conversations did not end within {seconds} s"))
-            })?;
+            let heard = timeout_at(self.deadline, self.heard.recv())
+                .await
+                .map_err(|_| {
+                    let seconds = PLAY_MAX.as_secs();
+                    Failure::Refused(format!("the conversations did not end within {seconds} s"))
+                })?;
             match heard {
                 Some((role, Some(said))) => return Ok((role, said)),
                 // A process that was killed here is expected to end; it is not on the list then.
@@ -180,8 +200,11 @@ impl Stage {
         }
         let is_first_report = role == Role::Worker1 && label == "uai.agent.final-report.v1";
         if is_first_report && !self.agents.contains_key(&Role::Worker2) {
-            self.note(Colour::Yellow, "agent:agt_worker2 starts; its handoff has waited for it")?;
-            self.enter(Role::Worker2, None)?;
+            self.note(
+                Colour::Yellow,
+                "agent:agt_worker2 starts; its handoff has waited for it",
+            )?;
+            self.enter(Role::Worker2, &[])?;
         }
         Ok(())
     }
@@ -196,14 +219,20 @@ impl Stage {
             scanner.kill().await?;
         }
         self.exchange.kill_and_restart().await?;
-        self.note(Colour::Red, &format!(
-            "SIGKILL: exchange (process {exchange_id}) and agent:scanner (process {scanner_id})"
-        ))?;
-        self.note(Colour::Yellow, &format!(
-            "exchange again at {url} (process {}), agent:scanner again",
-            self.exchange.id()
-        ))?;
-        self.enter(Role::Scanner, None)
+        self.note(
+            Colour::Red,
+            &format!(
+                "SIGKILL: exchange (process {exchange_id}) and agent:scanner (process {scanner_id})"
+            ),
+        )?;
+        self.note(
+            Colour::Yellow,
+            &format!(
+                "exchange again at {url} (process {}), agent:scanner again",
+                self.exchange.id()
+            ),
+        )?;
+        self.enter(Role::Scanner, &[])
     }
 
     /// Reads the journal back, ends the processes, prints and judges.
@@ -219,7 +248,13 @@ impl Stage {
         let (options, paint, repeated, skipped) =
             (self.options, self.paint, self.repeated, self.skipped);
         let has_drained = self.exchange.stop().await?;
-        let ending = Ending { options, paint, repeated, skipped, has_drained };
+        let ending = Ending {
+            options,
+            paint,
+            repeated,
+            skipped,
+            has_drained,
+        };
         ending.print(&found)
     }
 
@@ -250,106 +285,21 @@ impl Stage {
                 .to_string(),
             );
         }
-        let to = if said.to.is_empty() { "everybody who subscribed" } else { &said.to };
+        let to = if said.to.is_empty() {
+            "everybody who subscribed"
+        } else {
+            &said.to
+        };
         output::line(&format!(
             "{}  {:<18} {:<27} {} {}{}",
             self.paint.paint(Colour::Dim, role.dialect().as_str()),
-            self.paint.paint(Colour::Cyan, &format!("{:<18}", role.party())),
-            self.paint.paint(Colour::Bold, &format!("{:<27}", said.label)),
+            self.paint
+                .paint(Colour::Cyan, &format!("{:<18}", role.party())),
+            self.paint
+                .paint(Colour::Bold, &format!("{:<27}", said.label)),
             self.paint.paint(Colour::Dim, "→"),
             to,
             self.paint.paint(Colour::Yellow, again),
         ))
-    }
-}
-
-/// What is known when everything has ended.
-struct Ending {
-    options: Options,
-    paint: Paint,
-    repeated: usize,
-    skipped: usize,
-    has_drained: bool,
-}
-
-impl Ending {
-    fn print(
-        &self,
-        found: &[(String, &'static Conversation, Vec<Message>)],
-    ) -> Result<Answer, Failure> {
-        let mut wrong = Vec::new();
-        let mut total = 0;
-        for (id, script, messages) in found {
-            total += messages.len();
-            let differences = differences(script, messages);
-            self.conversation(id, script, messages, &differences)?;
-            wrong.extend(differences);
-        }
-        if !self.has_drained {
-            wrong.push("the exchange did not end in time after SIGTERM".into());
-        }
-        let is_right = wrong.is_empty();
-        if self.options.is_json {
-            output::line(
-                &json!({ "ok": is_right, "messages": total, "wrong": wrong,
-                         "repeated": self.repeated, "redelivered_and_skipped": self.skipped })
-                .to_string(),
-            )?;
-        } else {
-            for sentence in &wrong {
-                output::line(&format!("{} {sentence}", self.paint.paint(Colour::Red, "wrong:")))?;
-            }
-            let verdict = if is_right {
-                self.paint.paint(Colour::Green, "nothing lost, nothing done twice")
-            } else {
-                self.paint.paint(Colour::Red, "not as it should be")
-            };
-            output::line(&format!(
-                "{total} messages in {} conversations; recognised repetitions: {} publishes, {} \
-                 deliveries; {verdict}",
-                found.len(),
-                self.repeated,
-                self.skipped
-            ))?;
-        }
-        Ok(if is_right { Answer::Yes } else { Answer::No })
-    }
-
-    fn conversation(
-        &self,
-        id: &str,
-        script: &Conversation,
-        messages: &[Message],
-        differences: &[String],
-    ) -> Result<(), Failure> {
-        let counts = tree::counts(messages);
-        if self.options.is_json {
-            let nodes: Vec<_> = messages
-                .iter()
-                .map(|message| {
-                    let header = &message.header;
-                    json!({
-                        "id": header.id, "type": header.kind, "from": header.sender.as_str(),
-                        "to": header.recipients.iter().map(protocol::Party::as_str).collect::<Vec<_>>(),
-                        "cause": header.cause,
-                    })
-                })
-                .collect();
-            let counts: BTreeMap<_, _> = counts.into_iter().collect();
-            return output::line(
-                &json!({ "conversation": id, "title": script.title, "counts": counts,
-                         "messages": nodes, "wrong": differences })
-                .to_string(),
-            );
-        }
-        output::line("")?;
-        output::line(&self.paint.paint(Colour::Bold, script.title))?;
-        let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        let line = format!("{id}: {} messages ({})", messages.len(), counts.join(", "));
-        output::line(&self.paint.paint(Colour::Dim, &line))?;
-        for line in tree::lines(messages, self.paint) {
-            output::line(&line)?;
-        }
-        output::line("")
     }
 }

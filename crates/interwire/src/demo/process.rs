@@ -13,6 +13,9 @@ use tokio::sync::mpsc;
 /// How long a process may take to start.
 const START_MAX: Duration = Duration::from_secs(20);
 
+/// Attempts to start again on the same port.
+const RESTARTS_MAX: usize = 20;
+
 /// A running exchange.
 pub struct Exchange {
     child: Child,
@@ -28,7 +31,15 @@ impl Exchange {
     pub async fn start(folder: &Path, listen: &str) -> Result<Self, Failure> {
         let mut command = this_program()?;
         command
-            .args(["serve", "--listen", listen, "--until-stdin-ends", "--set", "log=warn", "--data"])
+            .args([
+                "serve",
+                "--listen",
+                listen,
+                "--until-stdin-ends",
+                "--set",
+                "log=warn",
+                "--data",
+            ])
             .arg(folder);
         let mut child = command.spawn()?;
         let mut lines = lines(&mut child)?;
@@ -39,7 +50,12 @@ impl Exchange {
             .and_then(|line| line.strip_prefix("listening on "))
             .ok_or_else(|| broken("the exchange did not say where it listens"))?
             .to_owned();
-        Ok(Self { child, _lines: lines, url, folder: folder.to_owned() })
+        Ok(Self {
+            child,
+            _lines: lines,
+            url,
+            folder: folder.to_owned(),
+        })
     }
 
     /// Its process id.
@@ -51,7 +67,16 @@ impl Exchange {
     pub async fn kill_and_restart(&mut self) -> Result<(), Failure> {
         self.child.kill().await?;
         let listen = self.url.trim_start_matches("http://").to_owned();
-        *self = Self::start(&self.folder.clone(), &listen).await?;
+        let folder = self.folder.clone();
+        // A client that tries to connect may hold the port for a moment.
+        for _ in 1..RESTARTS_MAX {
+            if let Ok(again) = Self::start(&folder, &listen).await {
+                *self = again;
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        *self = Self::start(&folder, &listen).await?;
         Ok(())
     }
 
@@ -62,6 +87,8 @@ impl Exchange {
             nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM)
                 .map_err(|error| broken(&error.to_string()))?;
         }
+        // Open until the end: `wait` alone would end standard input and so ask a second time.
+        let _held = self.child.stdin.take();
         let ended = tokio::time::timeout(START_MAX, self.child.wait()).await;
         Ok(matches!(ended, Ok(Ok(status)) if status.success()))
     }
@@ -76,21 +103,21 @@ pub struct Agent {
 pub type Heard = (Role, Option<Said>);
 
 impl Agent {
-    /// Starts one; what it says comes into `heard`.
+    /// Starts one with extra options; what it says comes into `heard`.
     pub fn start(
         role: Role,
         url: &str,
-        conversation: Option<&str>,
+        extra: &[&str],
         heard: mpsc::UnboundedSender<Heard>,
     ) -> Result<Self, Failure> {
         use clap::ValueEnum as _;
         let mut command = this_program()?;
         let name = role.to_possible_value();
-        let name = name.as_ref().map_or("", clap::builder::PossibleValue::get_name);
+        let name = name
+            .as_ref()
+            .map_or("", clap::builder::PossibleValue::get_name);
         command.args(["demo-agent", name, "--url", url]);
-        if let Some(conversation) = conversation {
-            command.args(["--conversation", conversation]);
-        }
+        command.args(extra);
         let mut child = command.spawn()?;
         let mut lines = lines(&mut child)?;
         tokio::spawn(async move {
@@ -125,12 +152,18 @@ fn this_program() -> Result<Command, Failure> {
             command.env_remove(name);
         }
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
     Ok(command)
 }
 
 fn lines(child: &mut Child) -> Result<Lines<BufReader<ChildStdout>>, Failure> {
-    let output = child.stdout.take().ok_or_else(|| broken("a process has no output"))?;
+    let output = child
+        .stdout
+        .take()
+        .ok_or_else(|| broken("a process has no output"))?;
     Ok(BufReader::new(output).lines())
 }
 

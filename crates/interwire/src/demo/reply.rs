@@ -20,8 +20,15 @@ pub struct Mark {
 pub fn mark(role: Role, step: &str, cause: &str, cause_at: Timestamp, offset_ms: i64) -> Mark {
     let at = cause_at.plus_millis(offset_ms);
     let digest = digest(format!("{}\n{step}\n{cause}", role.party()).as_bytes());
-    let random = digest.0.iter().take(10).fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte));
-    Mark { ulid: UlidSource::default().next(at, random).to_string(), at }
+    let random = digest
+        .0
+        .iter()
+        .take(10)
+        .fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte));
+    Mark {
+        ulid: UlidSource::default().next(at, random).to_string(),
+        at,
+    }
 }
 
 #[cfg(test)]

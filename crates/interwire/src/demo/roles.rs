@@ -102,8 +102,10 @@ impl Role {
         match self {
             Self::Adam => (&*header.kind == "result").then(|| "result".into()),
             Self::Researcher => {
-                let is_end =
-                    matches!(&*header.kind, "tool.call.completed" | "context.snapshot.ready");
+                let is_end = matches!(
+                    &*header.kind,
+                    "tool.call.completed" | "context.snapshot.ready"
+                );
                 is_end.then(|| header.kind.to_string())
             }
             Self::Manager => Some(format!("{} {}", header.kind, header.sender)),
@@ -158,8 +160,9 @@ impl Message {
     /// Reads an envelope.
     pub fn read(envelope: &[u8]) -> Result<Self, Failure> {
         let reading = protocol::decode(envelope, &Rules::at(crate::identity::now()));
-        let (header, _) =
-            reading.into_result().map_err(|rejection| Failure::Refused(rejection.to_string()))?;
+        let (header, _) = reading
+            .into_result()
+            .map_err(|rejection| Failure::Refused(rejection.to_string()))?;
         let json = serde_json::from_slice(envelope)
             .map_err(|error| Failure::Refused(error.to_string()))?;
         Ok(Self { header, json })
@@ -177,7 +180,10 @@ impl Message {
 
     /// A text somewhere in the envelope; empty when there is none.
     pub fn text(&self, pointer: &str) -> &str {
-        self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+        self.json
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 }
 

@@ -36,16 +36,61 @@ pub const SCAN: Conversation = Conversation {
 pub const CRAWL: Conversation = Conversation {
     title: "AEP: an asynchronous tool call, a new fact, a fresh context",
     lines: &[
-        ("tool.call.requested", "agent:researcher", "tool:crawler", None),
-        ("tool.call.accepted", "tool:crawler", "agent:researcher", Some(0)),
-        ("tool.call.progress", "tool:crawler", "agent:researcher", Some(0)),
-        ("tool.call.output", "tool:crawler", "agent:researcher", Some(0)),
-        ("tool.call.completed", "tool:crawler", "agent:researcher", Some(0)),
+        (
+            "tool.call.requested",
+            "agent:researcher",
+            "tool:crawler",
+            None,
+        ),
+        (
+            "tool.call.accepted",
+            "tool:crawler",
+            "agent:researcher",
+            Some(0),
+        ),
+        (
+            "tool.call.progress",
+            "tool:crawler",
+            "agent:researcher",
+            Some(0),
+        ),
+        (
+            "tool.call.output",
+            "tool:crawler",
+            "agent:researcher",
+            Some(0),
+        ),
+        (
+            "tool.call.completed",
+            "tool:crawler",
+            "agent:researcher",
+            Some(0),
+        ),
         ("memory.fact.added", "memory:main", "", Some(3)),
-        ("event.acknowledged", "agent:researcher", "memory:main", Some(5)),
-        ("context.invalidated", "context:main", "agent:researcher", Some(5)),
-        ("context.snapshot.requested", "agent:researcher", "context:main", Some(7)),
-        ("context.snapshot.ready", "context:main", "agent:researcher", Some(8)),
+        (
+            "event.acknowledged",
+            "agent:researcher",
+            "memory:main",
+            Some(5),
+        ),
+        (
+            "context.invalidated",
+            "context:main",
+            "agent:researcher",
+            Some(5),
+        ),
+        (
+            "context.snapshot.requested",
+            "agent:researcher",
+            "context:main",
+            Some(7),
+        ),
+        (
+            "context.snapshot.ready",
+            "context:main",
+            "agent:researcher",
+            Some(8),
+        ),
     ],
 };
 
@@ -53,11 +98,36 @@ pub const CRAWL: Conversation = Conversation {
 pub const HANDOFF: Conversation = Conversation {
     title: "UAI-1: one handoff to two workers",
     lines: &[
-        ("uai.agent.handoff.v1", "agent:agt_manager", "agent:agt_worker1, agent:agt_worker2", None),
-        ("uai.agent.ack.v1", "agent:agt_worker1", "agent:agt_manager", Some(0)),
-        ("uai.agent.final-report.v1", "agent:agt_worker1", "agent:agt_manager", Some(0)),
-        ("uai.agent.ack.v1", "agent:agt_worker2", "agent:agt_manager", Some(0)),
-        ("uai.agent.final-report.v1", "agent:agt_worker2", "agent:agt_manager", Some(0)),
+        (
+            "uai.agent.handoff.v1",
+            "agent:agt_manager",
+            "agent:agt_worker1, agent:agt_worker2",
+            None,
+        ),
+        (
+            "uai.agent.ack.v1",
+            "agent:agt_worker1",
+            "agent:agt_manager",
+            Some(0),
+        ),
+        (
+            "uai.agent.final-report.v1",
+            "agent:agt_worker1",
+            "agent:agt_manager",
+            Some(0),
+        ),
+        (
+            "uai.agent.ack.v1",
+            "agent:agt_worker2",
+            "agent:agt_manager",
+            Some(0),
+        ),
+        (
+            "uai.agent.final-report.v1",
+            "agent:agt_worker2",
+            "agent:agt_manager",
+            Some(0),
+        ),
     ],
 };
 
@@ -97,8 +167,17 @@ fn found_path(message: &Message, all: &[Message]) -> String {
     // A circle of causes cannot be longer than the conversation.
     while let Some(message) = next.filter(|_| path.len() <= all.len()) {
         let header = &message.header;
-        let to: Vec<_> = header.recipients.iter().map(protocol::Party::as_str).collect();
-        path.push(format!("{} {} > {}", header.kind, header.sender, to.join(", ")));
+        let to: Vec<_> = header
+            .recipients
+            .iter()
+            .map(protocol::Party::as_str)
+            .collect();
+        path.push(format!(
+            "{} {} > {}",
+            header.kind,
+            header.sender,
+            to.join(", ")
+        ));
         next = match &header.cause {
             None => None,
             Some(cause) => {
@@ -145,7 +224,15 @@ mod tests {
         all.push(all[1].clone());
         let found = differences(&HANDOFF, &all);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.iter().any(|one| one.contains("missing") && one.contains("agt_worker2")));
-        assert!(found.iter().any(|one| one.contains("too many") && one.contains("agt_worker1")));
+        assert!(
+            found
+                .iter()
+                .any(|one| one.contains("missing") && one.contains("agt_worker2"))
+        );
+        assert!(
+            found
+                .iter()
+                .any(|one| one.contains("too many") && one.contains("agt_worker1"))
+        );
     }
 }

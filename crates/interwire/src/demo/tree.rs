@@ -6,14 +6,25 @@ use std::collections::BTreeMap;
 
 /// Lines of the tree, in journal order among siblings.
 pub fn lines(messages: &[Message], paint: Paint) -> Vec<String> {
-    let place: BTreeMap<&str, usize> =
-        messages.iter().enumerate().map(|(at, one)| (&*one.header.id, at)).collect();
+    let place: BTreeMap<&str, usize> = messages
+        .iter()
+        .enumerate()
+        .map(|(at, one)| (&*one.header.id, at))
+        .collect();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); messages.len()];
     let mut roots = Vec::new();
     for (at, message) in messages.iter().enumerate() {
-        let cause = message.header.cause.as_deref().and_then(|cause| place.get(cause)).copied();
+        let cause = message
+            .header
+            .cause
+            .as_deref()
+            .and_then(|cause| place.get(cause))
+            .copied();
         // Only an earlier message can be a cause; anything else would make a circle.
-        match cause.filter(|cause| *cause < at).and_then(|cause| children.get_mut(cause)) {
+        match cause
+            .filter(|cause| *cause < at)
+            .and_then(|cause| children.get_mut(cause))
+        {
             Some(siblings) => siblings.push(at),
             None => roots.push(at),
         }
@@ -23,12 +34,18 @@ pub fn lines(messages: &[Message], paint: Paint) -> Vec<String> {
     let mut stack: Vec<(usize, String, bool)> = Vec::new();
     push(&mut stack, &roots, "");
     while let Some((at, prefix, is_last)) = stack.pop() {
-        let Some(message) = messages.get(at) else { continue };
+        let Some(message) = messages.get(at) else {
+            continue;
+        };
         let branch = if is_last { "└─ " } else { "├─ " };
         let bars = paint.paint(Colour::Dim, &format!("{prefix}{branch}"));
         out.push(format!("{bars}{}", describe(message, paint)));
         let deeper = format!("{prefix}{}", if is_last { "   " } else { "│  " });
-        push(&mut stack, children.get(at).map_or(&[], Vec::as_slice), &deeper);
+        push(
+            &mut stack,
+            children.get(at).map_or(&[], Vec::as_slice),
+            &deeper,
+        );
     }
     out
 }
@@ -42,9 +59,21 @@ fn push(stack: &mut Vec<(usize, String, bool)>, siblings: &[usize], prefix: &str
 
 fn describe(message: &Message, paint: Paint) -> String {
     let header = &message.header;
-    let to: Vec<_> = header.recipients.iter().map(protocol::Party::as_str).collect();
-    let to = if to.is_empty() { "everybody who subscribed".to_owned() } else { to.join(", ") };
-    let intent = header.intent.as_deref().map(|intent| format!(" {intent}")).unwrap_or_default();
+    let to: Vec<_> = header
+        .recipients
+        .iter()
+        .map(protocol::Party::as_str)
+        .collect();
+    let to = if to.is_empty() {
+        "everybody who subscribed".to_owned()
+    } else {
+        to.join(", ")
+    };
+    let intent = header
+        .intent
+        .as_deref()
+        .map(|intent| format!(" {intent}"))
+        .unwrap_or_default();
     let colour = match &*header.kind {
         "error" => Colour::Red,
         _ => Colour::Bold,

@@ -9,14 +9,23 @@ use toml::de::{DeTable, DeValue};
 pub fn apply(text: &str, path: &Path, settled: &mut Settled) -> Vec<Wrong> {
     match DeTable::parse(text) {
         Ok(table) => {
-            let mut walk = Walk { text, path, settled, wrong: Vec::new() };
+            let mut walk = Walk {
+                text,
+                path,
+                settled,
+                wrong: Vec::new(),
+            };
             walk.table("", table.get_ref());
-            walk.wrong
+            // The table is sorted by key; people read their file from the top.
+            walk.wrong.sort_by_key(|(line, _)| *line);
+            walk.wrong.into_iter().map(|(_, wrong)| wrong).collect()
         }
         Err(error) => {
             let line = line_of(text, error.span().map_or(0, |span| span.start));
             let what = error.message();
-            vec![Wrong { sentence: format!("{}:{line}: expected TOML: {what}", path.display()) }]
+            vec![Wrong {
+                sentence: format!("{}:{line}: expected TOML: {what}", path.display()),
+            }]
         }
     }
 }
@@ -25,7 +34,7 @@ struct Walk<'a> {
     text: &'a str,
     path: &'a Path,
     settled: &'a mut Settled,
-    wrong: Vec<Wrong>,
+    wrong: Vec<(usize, Wrong)>,
 }
 
 impl Walk<'_> {
@@ -39,7 +48,9 @@ impl Walk<'_> {
             let line = line_of(self.text, key.span().start);
             match value.get_ref() {
                 DeValue::Table(inner) => self.table(&name, inner),
-                DeValue::Array(_) => self.refuse(line, &format!("expected one value for {name}, got a list")),
+                DeValue::Array(_) => {
+                    self.refuse(line, &format!("expected one value for {name}, got a list"));
+                }
                 DeValue::String(_)
                 | DeValue::Integer(_)
                 | DeValue::Float(_)
@@ -62,7 +73,7 @@ impl Walk<'_> {
             Ok(setting) => {
                 let origin = Origin::File(self.path.to_owned(), line);
                 if let Err(wrong) = self.settled.set(setting, &text, origin) {
-                    self.wrong.push(wrong);
+                    self.wrong.push((line, wrong));
                 }
             }
             Err(sentence) => self.refuse(line, &sentence),
@@ -70,10 +81,16 @@ impl Walk<'_> {
     }
 
     fn refuse(&mut self, line: usize, sentence: &str) {
-        self.wrong.push(Wrong { sentence: format!("{}:{line}: {sentence}", self.path.display()) });
+        let sentence = format!("{}:{line}: {sentence}", self.path.display());
+        self.wrong.push((line, Wrong { sentence }));
     }
 }
 
 fn line_of(text: &str, at: usize) -> usize {
-    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
+    1 + text
+        .as_bytes()
+        .iter()
+        .take(at)
+        .filter(|byte| **byte == b'\n')
+        .count()
 }

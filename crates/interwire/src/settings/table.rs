@@ -31,7 +31,10 @@ impl std::fmt::Debug for Setting {
 impl Setting {
     /// The environment variable: `INTERWIRE_HTTP_PAGE_MAX` for `http.page_max`.
     pub fn environment(&self) -> String {
-        format!("INTERWIRE_{}", self.name.replace('.', "_").to_ascii_uppercase())
+        format!(
+            "INTERWIRE_{}",
+            self.name.replace('.', "_").to_ascii_uppercase()
+        )
     }
 
     /// The value of a fresh plan.
@@ -41,7 +44,11 @@ impl Setting {
 
     /// A value as TOML writes it.
     pub fn toml(&self, value: &str) -> String {
-        if self.is_text { format!("{value:?}") } else { value.to_owned() }
+        if self.is_text {
+            format!("{value:?}")
+        } else {
+            value.to_owned()
+        }
     }
 }
 
@@ -71,7 +78,13 @@ macro_rules! switch {
 
 macro_rules! text {
     ($name:literal, $doc:literal, $read:expr, $write:expr) => {
-        Setting { name: $name, doc: $doc, is_text: true, read: $read, write: $write }
+        Setting {
+            name: $name,
+            doc: $doc,
+            is_text: true,
+            read: $read,
+            write: $write,
+        }
     };
 }
 
@@ -101,7 +114,12 @@ pub static SETTINGS: &[Setting] = &[
         |plan, text| word(durability(text), "fsync, os, memory")
             .map(|durability| plan.broker.durability = durability)
     ),
-    number!("segment_bytes", 65536, broker.segment_bytes, "Bytes per journal file."),
+    number!(
+        "segment_bytes",
+        65536,
+        broker.segment_bytes,
+        "Bytes per journal file."
+    ),
     text!(
         "mode",
         "strict takes only what is published; lenient carries what it does not know and warns.",
@@ -130,21 +148,91 @@ pub static SETTINGS: &[Setting] = &[
         broker.rules.aep_accept_0_1,
         "Accept the older AEP spelling, aep_version 0.1."
     ),
-    number!("envelope_bytes_max", 1024, broker.rules.envelope_bytes_max, "Bytes of the largest envelope."),
-    number!("depth_max", 4, broker.rules.depth_max, "Deepest nesting of arrays and objects in an envelope."),
-    number!("recipients_max", 1, broker.rules.recipients_max, "Most direct recipients of one envelope."),
-    number!("queue_max", 1, broker.queue_max, "Publishes that may wait; a full queue slows publishers down."),
-    number!("queue_bytes_max", 1024, broker.queue_bytes_max, "Bytes of publishes that may wait."),
-    number!("queue_wait_ms", 0, broker.queue_wait_ms, "Milliseconds a publisher waits for room before it is refused as overloaded."),
+    number!(
+        "envelope_bytes_max",
+        1024,
+        broker.rules.envelope_bytes_max,
+        "Bytes of the largest envelope."
+    ),
+    number!(
+        "depth_max",
+        4,
+        broker.rules.depth_max,
+        "Deepest nesting of arrays and objects in an envelope."
+    ),
+    number!(
+        "recipients_max",
+        1,
+        broker.rules.recipients_max,
+        "Most direct recipients of one envelope."
+    ),
+    number!(
+        "queue_max",
+        1,
+        broker.queue_max,
+        "Publishes that may wait; a full queue slows publishers down."
+    ),
+    number!(
+        "queue_bytes_max",
+        1024,
+        broker.queue_bytes_max,
+        "Bytes of publishes that may wait."
+    ),
+    number!(
+        "queue_wait_ms",
+        0,
+        broker.queue_wait_ms,
+        "Milliseconds a publisher waits for room before it is refused as overloaded."
+    ),
     number!("batch_max", 1, broker.batch_max, "Messages in one commit."),
-    number!("batch_bytes_max", 1024, broker.batch_bytes_max, "Bytes in one commit."),
-    number!("ring_bytes_max", 0, broker.ring_bytes_max, "Bytes of recent messages kept in memory for live readers."),
-    number!("channel_matches_max", 1, broker.channel_matches_max, "Matches a live channel remembers before a slow reader must read the file."),
-    number!("lease_ms", 1, broker.exchange.lease_ms, "Milliseconds a delivery is leased to its consumer."),
-    number!("nack_delay_ms_min", 0, broker.exchange.nack_delay_ms_min, "Least milliseconds before a returned delivery is handed out again."),
-    number!("in_flight_max", 1, broker.exchange.in_flight_max, "Deliveries leased at once per inbox or subscription."),
-    number!("places_max", 1, broker.exchange.places_max, "Most inboxes and subscriptions."),
-    number!("fan_out_max", 1, broker.exchange.fan_out_max, "Most inboxes and subscriptions that one message goes to."),
+    number!(
+        "batch_bytes_max",
+        1024,
+        broker.batch_bytes_max,
+        "Bytes in one commit."
+    ),
+    number!(
+        "ring_bytes_max",
+        0,
+        broker.ring_bytes_max,
+        "Bytes of recent messages kept in memory for live readers."
+    ),
+    number!(
+        "channel_matches_max",
+        1,
+        broker.channel_matches_max,
+        "Matches a live channel remembers before a slow reader must read the file."
+    ),
+    number!(
+        "lease_ms",
+        1,
+        broker.exchange.lease_ms,
+        "Milliseconds a delivery is leased to its consumer."
+    ),
+    number!(
+        "nack_delay_ms_min",
+        0,
+        broker.exchange.nack_delay_ms_min,
+        "Least milliseconds before a returned delivery is handed out again."
+    ),
+    number!(
+        "in_flight_max",
+        1,
+        broker.exchange.in_flight_max,
+        "Deliveries leased at once per inbox or subscription."
+    ),
+    number!(
+        "places_max",
+        1,
+        broker.exchange.places_max,
+        "Most inboxes and subscriptions."
+    ),
+    number!(
+        "fan_out_max",
+        1,
+        broker.exchange.fan_out_max,
+        "Most inboxes and subscriptions that one message goes to."
+    ),
     text!(
         "log",
         "What is logged: error, warn, info, debug, trace, or a filter such as info,interwire_broker=debug.",
@@ -155,21 +243,96 @@ pub static SETTINGS: &[Setting] = &[
         }
     ),
     switch!("log_json", log_json, "Log one JSON object a line."),
-    number!("http.ndjson_bytes_max", 1024, http.ndjson_bytes_max, "Bytes of one NDJSON body."),
-    number!("http.unread_results_bytes_max", 1024, http.unread_results_bytes_max, "Bytes of NDJSON results that wait for a client which sends without reading."),
-    number!("http.body_wait_ms", 1, http.body_wait_ms, "Milliseconds between two pieces of a body."),
-    number!("http.head_wait_ms", 1, http.head_wait_ms, "Milliseconds for a request's head."),
-    number!("http.keep_alive_ms", 1, http.keep_alive_ms, "Milliseconds between keep-alive comments or pings."),
-    number!("http.in_flight_max", 1, http.in_flight_max, "Publishes in flight on one socket or in one NDJSON body."),
-    number!("http.socket_frame_room_bytes", 1024, http.socket_frame_room_bytes, "Bytes of one socket frame beyond the largest envelope."),
-    number!("http.socket_readers_max", 1, http.socket_readers_max, "Readers on one socket."),
-    number!("http.socket_operations_max", 1, http.socket_operations_max, "Operations of one socket that may wait for their answer, besides publishes."),
-    number!("http.reader_bytes_max", 1024, http.reader_bytes_max, "Bytes of deliveries in one answer."),
-    number!("http.write_stall_ms", 1, http.write_stall_ms, "Milliseconds a reader may leave its data untaken before it counts as too slow."),
-    number!("http.page_max", 1, http.page_max, "Messages in one page, deliveries in one pull."),
-    number!("http.pull_wait_ms_max", 0, http.pull_wait_ms_max, "Milliseconds that a pull may wait."),
-    number!("http.drain_grace_ms", 0, http.drain_grace_ms, "Milliseconds from the first stop signal to the end."),
-    number!("http.drain_retry_ms", 0, http.drain_retry_ms, "Milliseconds after which a drained reader should come back."),
+    number!(
+        "http.ndjson_bytes_max",
+        1024,
+        http.ndjson_bytes_max,
+        "Bytes of one NDJSON body."
+    ),
+    number!(
+        "http.unread_results_bytes_max",
+        1024,
+        http.unread_results_bytes_max,
+        "Bytes of NDJSON results that wait for a client which sends without reading."
+    ),
+    number!(
+        "http.body_wait_ms",
+        1,
+        http.body_wait_ms,
+        "Milliseconds between two pieces of a body."
+    ),
+    number!(
+        "http.head_wait_ms",
+        1,
+        http.head_wait_ms,
+        "Milliseconds for a request's head."
+    ),
+    number!(
+        "http.keep_alive_ms",
+        1,
+        http.keep_alive_ms,
+        "Milliseconds between keep-alive comments or pings."
+    ),
+    number!(
+        "http.in_flight_max",
+        1,
+        http.in_flight_max,
+        "Publishes in flight on one socket or in one NDJSON body."
+    ),
+    number!(
+        "http.socket_frame_room_bytes",
+        1024,
+        http.socket_frame_room_bytes,
+        "Bytes of one socket frame beyond the largest envelope."
+    ),
+    number!(
+        "http.socket_readers_max",
+        1,
+        http.socket_readers_max,
+        "Readers on one socket."
+    ),
+    number!(
+        "http.socket_operations_max",
+        1,
+        http.socket_operations_max,
+        "Operations of one socket that may wait for their answer, besides publishes."
+    ),
+    number!(
+        "http.reader_bytes_max",
+        1024,
+        http.reader_bytes_max,
+        "Bytes of deliveries in one answer."
+    ),
+    number!(
+        "http.write_stall_ms",
+        1,
+        http.write_stall_ms,
+        "Milliseconds a reader may leave its data untaken before it counts as too slow."
+    ),
+    number!(
+        "http.page_max",
+        1,
+        http.page_max,
+        "Messages in one page, deliveries in one pull."
+    ),
+    number!(
+        "http.pull_wait_ms_max",
+        0,
+        http.pull_wait_ms_max,
+        "Milliseconds that a pull may wait."
+    ),
+    number!(
+        "http.drain_grace_ms",
+        0,
+        http.drain_grace_ms,
+        "Milliseconds from the first stop signal to the end."
+    ),
+    number!(
+        "http.drain_retry_ms",
+        0,
+        http.drain_retry_ms,
+        "Milliseconds after which a drained reader should come back."
+    ),
 ];
 
 fn durability(text: &str) -> Option<Durability> {

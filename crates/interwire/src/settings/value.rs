@@ -34,7 +34,9 @@ pub fn flag(text: &str) -> Result<bool, String> {
 
 /// An address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
-    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let named = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"));
     named
         .as_deref()
         .unwrap_or(text)
@@ -44,7 +46,11 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// A path.
 pub fn folder(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err("the path of a folder".into()) } else { Ok(text.into()) }
+    if text.is_empty() {
+        Err("the path of a folder".into())
+    } else {
+        Ok(text.into())
+    }
 }
 
 /// One word of a closed list.
@@ -61,7 +67,15 @@ mod tests {
         assert_eq!(whole::<u64>("64 MiB", 1), Ok(64 << 20));
         assert_eq!(whole::<usize>("1_024", 1), Ok(1024));
         assert_eq!(whole::<u64>("4KiB", 1), Ok(4096));
-        for text in ["", "-1", "1.5", "0", "99999999999999999999", "1 TB", "16777217GiB "] {
+        for text in [
+            "",
+            "-1",
+            "1.5",
+            "0",
+            "99999999999999999999",
+            "1 TB",
+            "16777217GiB ",
+        ] {
             let read = whole::<u32>(text, 1);
             assert_eq!(read, Err("a whole number of at least 1".into()), "{text}");
         }

@@ -33,7 +33,11 @@ pub fn fresh(rules: &Rules, runtime: &Runtime, broken: &mut Option<String>) -> B
     match Broker::open(settings(rules), client::chance::bits()) {
         Ok(broker) => {
             let handle = broker.handle();
-            Box::new(Exchange { runtime: runtime.clone(), broker: Some(broker), handle })
+            Box::new(Exchange {
+                runtime: runtime.clone(),
+                broker: Some(broker),
+                handle,
+            })
         }
         Err(error) => {
             *broken = Some(format!("an exchange in memory cannot be started: {error}"));
@@ -44,11 +48,16 @@ pub fn fresh(rules: &Rules, runtime: &Runtime, broken: &mut Option<String>) -> B
 
 impl Subject for Exchange {
     fn handle(&mut self, event: &[u8]) -> Result<(), Rejection> {
-        self.runtime.block_on(self.handle.accept(Bytes::copy_from_slice(event))).map(drop)
+        self.runtime
+            .block_on(self.handle.accept(Bytes::copy_from_slice(event)))
+            .map(drop)
     }
 
     fn stats(&self) -> Stats {
-        self.runtime.block_on(self.handle.counts()).map(|(_, stats)| stats).unwrap_or_default()
+        self.runtime
+            .block_on(self.handle.counts())
+            .map(|(_, stats)| stats)
+            .unwrap_or_default()
     }
 }
 

@@ -36,8 +36,16 @@ pub async fn run(folder: &Path, is_json: bool) -> Result<Answer, Failure> {
     let (mut passed, mut failed) = (0_usize, 0_usize);
     for file in &files {
         let text = std::fs::read_to_string(file)?;
-        let shown = file.strip_prefix(folder).unwrap_or(file).display().to_string();
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let shown = file
+            .strip_prefix(folder)
+            .unwrap_or(file)
+            .display()
+            .to_string();
+        for (at, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
             let (name, outcome) = judge(line).await;
             let place = format!("{shown}:{}", at + 1);
             match &outcome {
@@ -47,10 +55,13 @@ pub async fn run(folder: &Path, is_json: bool) -> Result<Answer, Failure> {
             let word = if outcome.is_ok() { "pass" } else { "fail" };
             let reason = outcome.err();
             if is_json {
-                let line = json!({ "outcome": word, "path": place, "name": name, "reason": reason });
+                let line =
+                    json!({ "outcome": word, "path": place, "name": name, "reason": reason });
                 output::line(&line.to_string())?;
             } else {
-                let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+                let reason = reason
+                    .map(|reason| format!(" ({reason})"))
+                    .unwrap_or_default();
                 output::line(&format!("{} {place} {name}{reason}", word.to_uppercase()))?;
             }
         }
@@ -71,7 +82,10 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in listed {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "ndjson") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "ndjson")
+        {
             files.push(path);
         }
     }
@@ -98,8 +112,8 @@ fn rules(vector: &Vector<'_>) -> Result<Rules, String> {
         rules.mode = Mode::parse(word).ok_or("expected mode to be strict or lenient")?;
     }
     if let Some(word) = &vector.policy {
-        rules.aee_policy =
-            AeePolicy::parse(word).ok_or("expected policy to be repo, seed, both, either or log")?;
+        rules.aee_policy = AeePolicy::parse(word)
+            .ok_or("expected policy to be repo, seed, both, either or log")?;
     }
     Ok(rules)
 }

@@ -47,9 +47,17 @@ fn pass_on(task: &Message) -> Step {
         .corr(corr(task))
         .reply_to(id)
         .priority(task.header.priority)
-        .payload_json(&task.json.get("payload").map_or_else(|| "{}".into(), ToString::to_string))
+        .payload_json(
+            &task
+                .json
+                .get("payload")
+                .map_or_else(|| "{}".into(), ToString::to_string),
+        )
         .build(&mark.ulid, mark.at);
-    Step { work_ms: 100, envelope }
+    Step {
+        work_ms: 100,
+        envelope,
+    }
 }
 
 /// The scanner's stream and result, passed back to whom the task came from.
@@ -66,9 +74,15 @@ async fn pass_back(reply: &Message, client: &Client) -> Result<Vec<Step>, Failur
         "stream" => Aee::stream_of(&origin.header),
         _ => Aee::result_of(&origin.header),
     };
-    let payload = reply.json.get("payload").map_or_else(|| "{}".into(), ToString::to_string);
+    let payload = reply
+        .json
+        .get("payload")
+        .map_or_else(|| "{}".into(), ToString::to_string);
     let envelope = builder.payload_json(&payload).build(&mark.ulid, mark.at);
-    Ok(vec![Step { work_ms: 50, envelope }])
+    Ok(vec![Step {
+        work_ms: 50,
+        envelope,
+    }])
 }
 
 /// Two look-ups and a word about the progress.
@@ -84,13 +98,19 @@ fn scan(task: &Message) -> Vec<Step> {
             .priority(task.header.priority)
             .payload_json(&json!({ "package": package }).to_string())
             .build(&mark.ulid, mark.at);
-        steps.push(Step { work_ms: 150, envelope });
+        steps.push(Step {
+            work_ms: 150,
+            envelope,
+        });
     }
     let mark = mark(Role::Scanner, "stream", id, task.at(), 30);
     let envelope = Aee::stream_of(&task.header)
         .payload_json(&json!({ "progress": 0.5, "message": "2 packages found" }).to_string())
         .build(&mark.ulid, mark.at);
-    steps.push(Step { work_ms: 50, envelope });
+    steps.push(Step {
+        work_ms: 50,
+        envelope,
+    });
     steps
 }
 
@@ -102,9 +122,16 @@ fn look_up(task: &Message) -> Step {
         Aee::result_of(&task.header)
             .payload_json(&json!({ "package": package, "cves": ["CVE-2022-3602"] }).to_string())
     } else {
-        Aee::error_of(&task.header, "E_NOT_FOUND", &format!("no record of {package}"))
+        Aee::error_of(
+            &task.header,
+            "E_NOT_FOUND",
+            &format!("no record of {package}"),
+        )
     };
-    Step { work_ms: 150, envelope: builder.build(&mark.ulid, mark.at) }
+    Step {
+        work_ms: 150,
+        envelope: builder.build(&mark.ulid, mark.at),
+    }
 }
 
 /// The scan's result, once every look-up is answered, whoever asks and however often.
@@ -126,7 +153,9 @@ async fn conclude(reply: &Message, client: &Client) -> Result<Vec<Step>, Failure
         let package = look_up.text("/payload/package");
         match caused_by(&look_up.header.id, &["result", "error"]).first() {
             Some(answer) if &*answer.header.kind == "result" => {
-                findings.push(json!({ "package": package, "cves": answer.json.pointer("/payload/cves") }));
+                findings.push(
+                    json!({ "package": package, "cves": answer.json.pointer("/payload/cves") }),
+                );
             }
             Some(answer) => {
                 findings.push(json!({ "package": package, "error": answer.text("/payload/code") }));
@@ -142,7 +171,10 @@ async fn conclude(reply: &Message, client: &Client) -> Result<Vec<Step>, Failure
     let envelope = Aee::result_of(&task.header)
         .payload_json(&payload.to_string())
         .build(&mark.ulid, mark.at);
-    Ok(vec![Step { work_ms: 100, envelope }])
+    Ok(vec![Step {
+        work_ms: 100,
+        envelope,
+    }])
 }
 
 fn corr(message: &Message) -> &str {

@@ -36,18 +36,41 @@ pub fn work(role: Role, handoff: &Message) -> Result<Vec<Step>, Failure> {
     let task = header.task.as_deref().unwrap_or_default();
     let accepted = mark(role, "ack", &header.id, handoff.at(), 10);
     let ack = Ack::new(&header.id, "accepted", accepted.at)
-        .envelope(heading(&accepted, role, agent(&header.sender), conversation))
+        .envelope(heading(
+            &accepted,
+            role,
+            agent(&header.sender),
+            conversation,
+        ))
         .correlation(correlation);
     let reported = mark(role, "report", &header.id, handoff.at(), 500);
-    let evidence = format!("https://store.example/{task}/{}.json", Party::parse(role.party()).name());
-    let report =
-        FinalReport::new(task, "completed", "All partitions were read and checked.", &evidence)
-            .envelope(heading(&reported, role, agent(&header.sender), conversation))
-            .reply_to(&header.id)
-            .correlation(correlation);
+    let evidence = format!(
+        "https://store.example/{task}/{}.json",
+        Party::parse(role.party()).name()
+    );
+    let report = FinalReport::new(
+        task,
+        "completed",
+        "All partitions were read and checked.",
+        &evidence,
+    )
+    .envelope(heading(
+        &reported,
+        role,
+        agent(&header.sender),
+        conversation,
+    ))
+    .reply_to(&header.id)
+    .correlation(correlation);
     Ok(vec![
-        Step { work_ms: 100, envelope: write(&ack)? },
-        Step { work_ms: 300, envelope: write(&report)? },
+        Step {
+            work_ms: 100,
+            envelope: write(&ack)?,
+        },
+        Step {
+            work_ms: 300,
+            envelope: write(&report)?,
+        },
     ])
 }
 
@@ -66,5 +89,7 @@ fn itself(role: Role) -> Agent {
 }
 
 fn write(envelope: &Envelope) -> Result<String, Failure> {
-    envelope.write().map_err(|fault| Failure::Refused(fault.to_string()))
+    envelope
+        .write()
+        .map_err(|fault| Failure::Refused(fault.to_string()))
 }

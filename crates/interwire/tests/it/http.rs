@@ -1,0 +1,232 @@
+//! The client crate against a real exchange: every door it speaks.
+
+use crate::process::{Exchange, task};
+use bytes::Bytes;
+use client::{Error, Event, Filter, From, Outcome, Place, SocketEvent};
+use futures_util::StreamExt as _;
+use std::time::Duration;
+
+fn numbered(n: usize) -> Bytes {
+    Bytes::from(task(
+        &format!("message-{n:04}"),
+        "agent.b",
+        "conversation-1",
+    ))
+}
+
+#[tokio::test]
+async fn a_refusal_carries_the_problem_document() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let refused = client.publish("{\"v\":\"1\"}").await.unwrap_err();
+    let problem = refused.problem().unwrap();
+    assert_eq!(problem.status, 422);
+    assert!(problem.errors.len() > 1 && !refused.is_retryable());
+    assert!(serde_json::from_str::<serde_json::Value>(&problem.raw).is_ok());
+}
+
+#[tokio::test]
+async fn many_in_one_request_give_one_result_each() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let mut lines: Vec<Bytes> = (0..100).map(numbered).collect();
+    lines.insert(3, Bytes::from_static(b"nonsense"));
+    lines.push(numbered(0));
+    let mut results = client
+        .publish_many(futures_util::stream::iter(lines))
+        .await
+        .unwrap();
+    let (mut accepted, mut duplicates, mut refused) = (0, 0, 0);
+    while let Some(line) = results.next().await {
+        match line.unwrap().outcome {
+            Outcome::Accepted(_) => accepted += 1,
+            Outcome::Duplicate(_) => duplicates += 1,
+            Outcome::Refused(_) => refused += 1,
+        }
+    }
+    assert_eq!((accepted, duplicates, refused), (100, 1, 1));
+}
+
+#[tokio::test]
+async fn a_message_is_found_by_id_with_its_bytes() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let receipt = client.publish(numbered(1)).await.unwrap();
+    let message = client.message("message-0001", None).await.unwrap();
+    assert_eq!(
+        (message.envelope, message.cursor),
+        (numbered(1), receipt.cursor)
+    );
+    assert_eq!(message.dialect, "aee");
+    let missing = client.message("no such/id", None).await.unwrap_err();
+    assert_eq!(missing.problem().unwrap().code, "not_found");
+}
+
+#[tokio::test]
+async fn a_live_reader_goes_on_after_the_exchange_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = Exchange::on(folder.path());
+    let address = exchange.url.trim_start_matches("http://").to_owned();
+    let client = exchange.client();
+    for n in 0..5 {
+        client.publish(numbered(n)).await.unwrap();
+    }
+    let mut live = client.subscribe(Filter::new().with("target", "agent.b"), From::Earliest);
+    let mut read = Vec::new();
+    while read.len() < 5 {
+        if let Event::Envelope { envelope, .. } = live.next().await.unwrap() {
+            read.push(envelope);
+        }
+    }
+    exchange.kill();
+    let data = folder.path().to_str().unwrap();
+    let _again = Exchange::start_again(&["--listen", &address, "--data", data]);
+    for n in 5..9 {
+        client.publish(numbered(n)).await.unwrap();
+    }
+    let mut was_interrupted = false;
+    while read.len() < 9 {
+        match live.next().await.unwrap() {
+            Event::Envelope { envelope, .. } => read.push(envelope),
+            Event::Reconnecting(_) => was_interrupted = true,
+            Event::CaughtUp => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(was_interrupted);
+    assert_eq!(read, (0..9).map(numbered).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn envelopes_with_any_line_end_travel_unchanged_on_every_door() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let envelope = |n: usize, ending: &str| {
+        Bytes::from(
+            task(&format!("message-{n:04}"), "agent.b", "conversation-1")
+                .replace(",\"", &format!(",{ending}\"")),
+        )
+    };
+    let sent = [
+        envelope(0, "\n"),
+        envelope(1, "\r\n"),
+        envelope(2, "\r"),
+        envelope(3, "\n\n \t"),
+    ];
+    for envelope in &sent {
+        client.publish(envelope.clone()).await.unwrap();
+    }
+    let mut live = client.subscribe(Filter::new(), From::Earliest);
+    let mut read = Vec::new();
+    while read.len() < sent.len() {
+        if let Event::Envelope { envelope, .. } = live.next().await.unwrap() {
+            read.push(envelope);
+        }
+    }
+    assert_eq!(read, sent, "server-sent events");
+    let place = Place::Inbox("agent:b".into());
+    let pulled = client.pull(&place, 10, Duration::ZERO).await.unwrap();
+    assert_eq!(
+        pulled
+            .into_iter()
+            .map(|one| one.envelope)
+            .collect::<Vec<_>>(),
+        sent,
+        "inbox"
+    );
+    let socket = client.socket().await.unwrap();
+    let mut reader = socket
+        .subscribe(&Filter::new(), &From::Earliest)
+        .await
+        .unwrap();
+    let mut read = Vec::new();
+    while read.len() < sent.len() {
+        if let Some(SocketEvent::Deliver(delivery)) = reader.next().await.unwrap() {
+            read.push(delivery.envelope);
+        }
+    }
+    assert_eq!(read, sent, "socket");
+}
+
+#[tokio::test]
+async fn a_socket_publishes_follows_and_settles() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let socket = client.socket().await.unwrap();
+    let mut inbox = socket
+        .read(&Place::Inbox("agent.b".into()), 2)
+        .await
+        .unwrap();
+    let mut under_way = Vec::new();
+    for n in 0..50 {
+        under_way.push(socket.submit(numbered(n)).await.unwrap());
+    }
+    for submitted in under_way {
+        assert!(!submitted.receipt().await.unwrap().duplicate);
+    }
+    for n in 0..50 {
+        let Some(SocketEvent::Deliver(delivery)) = inbox.next().await.unwrap() else {
+            panic!("expected a delivery");
+        };
+        assert_eq!((delivery.envelope, delivery.attempt), (numbered(n), 1));
+        let name = delivery.delivery.unwrap();
+        assert!(socket.ack(&[&name]).await.unwrap()[0].is_ok());
+        assert!(
+            socket.ack(&[&name]).await.unwrap()[0].is_err(),
+            "twice is once too often"
+        );
+    }
+    socket.ping().await.unwrap();
+    let twice = socket.publish("{\"a\":1,\"a\":2}").await.unwrap_err();
+    assert!(matches!(twice, Error::Input(_)), "{twice}");
+    let refused = socket.publish("{\"v\":\"1\"}").await.unwrap_err();
+    assert!(refused.problem().is_some(), "{refused}");
+}
+
+#[tokio::test]
+async fn too_deep_an_envelope_ends_a_socket_but_nobody_waits_for_ever() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let socket = client.socket().await.unwrap();
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    let refused = socket.publish(deep).await.unwrap_err();
+    assert_eq!(refused.problem().unwrap().code, "too_deep");
+}
+
+#[tokio::test]
+async fn an_inbox_hands_out_again_what_was_given_back_and_not_what_was_acknowledged() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    client.publish(numbered(0)).await.unwrap();
+    client.publish(numbered(1)).await.unwrap();
+    let mut inbox = client.inbox("agent.b").max_in_flight(1);
+    let first = inbox.next().await.unwrap();
+    first.extend(None).await.unwrap();
+    first.nack(None).await.unwrap();
+    let late = first.ack().await.unwrap_err();
+    assert_eq!(late.problem().unwrap().code, "lease_lost");
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        let delivery = inbox.next().await.unwrap();
+        delivery.ack().await.unwrap();
+        seen.push((delivery.id.clone(), delivery.attempt));
+    }
+    seen.sort();
+    assert_eq!(
+        seen,
+        [
+            ("message-0000".to_owned(), 2),
+            ("message-0001".to_owned(), 1)
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_exchange_that_is_away_is_an_unreachable_one() {
+    let exchange = Exchange::in_memory();
+    let client = exchange.client();
+    client.ready().await.unwrap();
+    exchange.kill();
+    let error = client.publish(numbered(0)).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Unreachable { .. }) && error.is_retryable(),
+        "{error}"
+    );
+    assert!(matches!(
+        client.socket().await.unwrap_err(),
+        Error::Unreachable { .. }
+    ));
+}

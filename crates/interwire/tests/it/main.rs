@@ -1,0 +1,16 @@
+//! Every verb end to end: the real program, real processes, free ports.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a helper that fails fails its test"
+)]
+
+mod conformance;
+mod crash;
+mod demo;
+mod http;
+mod process;
+mod serve;
+mod settings;
+mod verbs;
