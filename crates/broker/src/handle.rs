@@ -1,16 +1,14 @@
 //! What doors hold: every request to the running exchange.
 
 use crate::find::{self, Found, From, Page};
-use crate::meter::PublishLabels;
-use crate::request::{Publish, Published, Request, Ticket};
+use crate::request::Request;
 use crate::ring::Ring;
 use crate::turn::{Condition, storage_failed};
-use crate::{Clock, Entry, Meter, Receipt, Settings, Tail};
-use bytes::Bytes;
+use crate::{Clock, Entry, Meter, Settings, Tail};
 use exchange::{Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
 use journal::{Index, Reader};
 use parking_lot::Mutex;
-use protocol::{Code, Fault, Filter, Header, Party, Rejection, Rules, Timestamp};
+use protocol::{Filter, Party, Rejection, Rules, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -96,122 +94,6 @@ impl Handle {
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.shared.meter
-    }
-
-    /// Reads, checks and publishes one envelope; returns after it is durable.
-    ///
-    /// # Errors
-    /// Every fault of the envelope, or why it cannot be taken.
-    pub async fn accept(&self, envelope: Bytes) -> Published {
-        let reading = protocol::decode(&envelope, &self.rules());
-        let dialect = reading
-            .dialect
-            .map_or("none", protocol::DialectName::as_str);
-        match reading.into_result() {
-            Ok((header, warnings)) => self.publish(header, envelope, warnings).await,
-            Err(rejection) => {
-                self.count(dialect, rejection.code().as_str());
-                Err(rejection)
-            }
-        }
-    }
-
-    /// Publishes one envelope that was already read; returns after it is durable.
-    ///
-    /// # Errors
-    /// Why it cannot be taken, such as `id_conflict`, `overloaded`, `draining`, `storage_failed`.
-    pub async fn publish(
-        &self,
-        header: Header,
-        envelope: Bytes,
-        warnings: Vec<Fault>,
-    ) -> Published {
-        let dialect = header.dialect.as_str();
-        let (reply, answer) = oneshot::channel();
-        let queued = self
-            .queue(Arc::new(header), envelope, warnings, Ticket::One(reply))
-            .await;
-        let result = match queued {
-            Ok(()) => answer.await.unwrap_or_else(|_| Err(storage_failed())),
-            Err(rejection) => Err(rejection),
-        };
-        let result = result.and_then(|receipt| self.complete(receipt));
-        self.count(dialect, label(&result));
-        result
-    }
-
-    /// Queues one envelope whose result comes into `results` under `number`. Waits only for room in
-    /// the queue. Pass each receipt through [`Self::complete`].
-    ///
-    /// # Errors
-    /// `overloaded` or `draining`; nothing comes into `results` then.
-    pub async fn submit(
-        &self,
-        header: Header,
-        envelope: Bytes,
-        warnings: Vec<Fault>,
-        number: u64,
-        results: &mpsc::UnboundedSender<(u64, Published)>,
-    ) -> Result<(), Rejection> {
-        let ticket = Ticket::Piped(number, results.clone());
-        self.queue(Arc::new(header), envelope, warnings, ticket)
-            .await
-    }
-
-    async fn queue(
-        &self,
-        header: Arc<Header>,
-        envelope: Bytes,
-        warnings: Vec<Fault>,
-        ticket: Ticket,
-    ) -> Result<(), Rejection> {
-        let shared = &self.shared;
-        if shared.condition.draining.load(Ordering::Acquire) {
-            return Err(crate::serve::draining());
-        }
-        let wait = Duration::from_millis(shared.settings.queue_wait_ms);
-        let share =
-            u32::try_from(envelope.len().min(shared.settings.queue_bytes_max)).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&shared.queue_bytes).acquire_many_owned(share);
-        let permit = match timeout(wait, permit).await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) => return Err(crate::serve::draining()),
-            Err(_) => return Err(overloaded()),
-        };
-        let publish = Publish {
-            header,
-            envelope,
-            warnings,
-            ticket,
-            permit,
-        };
-        match timeout(wait, shared.requests.send(Request::Publish(publish))).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(crate::serve::draining()),
-            Err(_) => Err(overloaded()),
-        }
-    }
-
-    /// Fills a duplicate's receipt with the recipients of the first publish.
-    ///
-    /// # Errors
-    /// `storage_failed` when the first cannot be read back.
-    pub fn complete(&self, mut receipt: Receipt) -> Published {
-        if receipt.duplicate && receipt.recipients.is_empty() {
-            if let Some(entry) = self.shared.entry(receipt.cursor.sequence)? {
-                receipt.recipients.clone_from(&entry.recipients);
-            }
-        }
-        Ok(receipt)
-    }
-
-    /// Counts one publish; doors that use [`Self::submit`] call it themselves.
-    pub fn count(&self, dialect: &'static str, result: &'static str) {
-        self.shared
-            .meter
-            .publishes
-            .get_or_create(&PublishLabels { dialect, result })
-            .inc();
     }
 
     /// Hands out up to `max` deliveries of a place; waits up to `wait` for the first.
@@ -457,24 +339,4 @@ impl Handle {
             .await
             .map_err(|_| crate::serve::draining())
     }
-}
-
-/// The metric label of a publish's result.
-#[must_use]
-pub fn label(result: &Published) -> &'static str {
-    match result {
-        Ok(receipt) if receipt.duplicate => "duplicate",
-        Ok(_) => "accepted",
-        Err(rejection) => rejection.code().as_str(),
-    }
-}
-
-fn overloaded() -> Rejection {
-    Fault::new(
-        Code::Overloaded,
-        "",
-        "ARCHITECTURE 4",
-        "expected room in the publish queue within the wait, got none; slow down and try again",
-    )
-    .into()
 }

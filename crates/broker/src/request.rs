@@ -35,8 +35,9 @@ pub(crate) struct Publish {
     pub envelope: Bytes,
     pub warnings: Vec<Fault>,
     pub ticket: Ticket,
-    /// Its share of the queue's bytes, given back when the loop takes it.
-    pub permit: OwnedSemaphorePermit,
+    /// Its share of the queue's bytes, given back when the loop takes it. The first of several that
+    /// came together holds the share of all.
+    pub permit: Option<OwnedSemaphorePermit>,
 }
 
 /// A live channel and the sequence after which it will miss nothing.
@@ -53,6 +54,8 @@ pub(crate) type Put = Result<SubscriptionView, Rejection>;
 
 pub(crate) enum Request {
     Publish(Publish),
+    /// Publishes that arrived together, in order, so that one commit can take them all.
+    PublishMany(Vec<Publish>),
     PutSubscription {
         name: Box<str>,
         filter: Filter,

@@ -16,6 +16,11 @@ impl Turn {
     pub(crate) fn take(&mut self, request: Request) {
         match request {
             Request::Publish(publish) => self.publish(publish),
+            Request::PublishMany(publishes) => {
+                publishes
+                    .into_iter()
+                    .for_each(|publish| self.publish(publish));
+            }
             Request::PutSubscription {
                 name,
                 filter,

@@ -34,7 +34,7 @@ impl Wire for Nats {
         if self.jetstream {
             let stream = format!(
                 "{{\"name\":\"BENCH_{run}\",\"subjects\":[\"bench.{run}\"],\"storage\":\"file\",\
-                 \"retention\":\"limits\",\"num_replicas\":1,\"max_bytes\":8589934592}}"
+                 \"retention\":\"limits\",\"num_replicas\":1}}"
             );
             let put = format!(
                 "PUB $JS.API.STREAM.CREATE.BENCH_{run} _INBOX.{run}.made {}\r\n{stream}\r\n",
