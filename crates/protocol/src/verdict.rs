@@ -21,7 +21,13 @@ pub fn write_verdict(out: &mut String, reading: &Reading) {
         push_optional(out, reading.label.as_deref());
     }
     if let Some(tiers) = reading.tiers {
-        let Tiers { repo10, seed10, repo5, seed5, full14 } = tiers;
+        let Tiers {
+            repo10,
+            seed10,
+            repo5,
+            seed5,
+            full14,
+        } = tiers;
         let _ = write!(
             out,
             ",\"tiers\":{{\"repo10\":{repo10},\"seed10\":{seed10},\"repo5\":{repo5},\"seed5\":{seed5},\"full14\":{full14}}}"
@@ -86,8 +92,16 @@ mod tests {
 
     #[test]
     fn a_refused_stranger_has_nulls_and_its_fault() {
-        let fault = Fault::new(Code::NotAnEnvelope, "", "ARCHITECTURE 1", "expected \"v\", got\nnone");
-        let reading = Reading { faults: vec![fault], ..Reading::default() };
+        let fault = Fault::new(
+            Code::NotAnEnvelope,
+            "",
+            "ARCHITECTURE 1",
+            "expected \"v\", got\nnone",
+        );
+        let reading = Reading {
+            faults: vec![fault],
+            ..Reading::default()
+        };
         assert_eq!(
             verdict(&reading),
             "{\"dialect\":null,\"valid\":false,\"id\":null,\"faults\":[{\"code\":\"not_an_envelope\",\
@@ -120,9 +134,16 @@ mod tests {
 
     #[test]
     fn tiers_are_listed_by_name() {
-        let tiers = Tiers { repo10: true, seed5: true, ..Tiers::default() };
-        let reading =
-            Reading { dialect: Some(DialectName::Aee), tiers: Some(tiers), ..Reading::default() };
+        let tiers = Tiers {
+            repo10: true,
+            seed5: true,
+            ..Tiers::default()
+        };
+        let reading = Reading {
+            dialect: Some(DialectName::Aee),
+            tiers: Some(tiers),
+            ..Reading::default()
+        };
         assert!(verdict(&reading).contains(
             "\"tiers\":{\"repo10\":true,\"seed10\":false,\"repo5\":false,\"seed5\":true,\"full14\":false}"
         ));

@@ -5,7 +5,9 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// Appends the encoding of `bytes`.
 pub(crate) fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
     for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
+        let group = chunk
+            .iter()
+            .fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
             << (8 * (3 - chunk.len()));
         for place in 0..4 {
             if place > chunk.len() {

@@ -25,7 +25,9 @@ pub(crate) enum Media {
 impl Media {
     /// Reads `Content-Type`; JSON when there is none.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Rejection> {
-        let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(Self::Json) };
+        let Some(value) = headers.get(header::CONTENT_TYPE) else {
+            return Ok(Self::Json);
+        };
         let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
         let mut parts = text.split(';').map(str::trim);
         let essence = parts.next().unwrap_or_default();
@@ -35,7 +37,9 @@ impl Media {
         });
         let media = match essence {
             "application/json" | "text/json" => Some(Self::Json),
-            "application/x-ndjson" | "application/ndjson" | "application/jsonl"
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
             | "application/x-jsonlines" => Some(Self::Lines),
             other if other.starts_with("application/") && other.ends_with("+json") => {
                 Some(Self::Json)
@@ -80,12 +84,18 @@ pub(crate) async fn read_whole(body: Body, max: usize, wait: Duration) -> Result
             Ok(Some(Ok(chunk))) => chunk,
             Ok(None) => break,
             Ok(Some(Err(_))) => {
-                return Err(bad_request("", "expected a whole body, got a broken connection"));
+                return Err(bad_request(
+                    "",
+                    "expected a whole body, got a broken connection",
+                ));
             }
             Err(_) => {
                 return Err(bad_request(
                     "",
-                    format!("expected the body to arrive, got nothing for {} ms", wait.as_millis()),
+                    format!(
+                        "expected the body to arrive, got nothing for {} ms",
+                        wait.as_millis()
+                    ),
                 ));
             }
         };
@@ -98,7 +108,11 @@ pub(crate) async fn read_whole(body: Body, max: usize, wait: Duration) -> Result
             whole.clear();
         }
     }
-    if length > max { Err(too_large(max)) } else { Ok(whole.freeze()) }
+    if length > max {
+        Err(too_large(max))
+    } else {
+        Ok(whole.freeze())
+    }
 }
 
 /// The refusal of a body or line of more than `max` bytes.
@@ -133,9 +147,12 @@ mod tests {
         assert_eq!(media("Application/JSON; charset=UTF-8"), Some(Media::Json));
         assert_eq!(media("application/cloudevents+json"), Some(Media::Json));
         assert_eq!(media("application/x-ndjson"), Some(Media::Lines));
-        for refused in
-            ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""]
-        {
+        for refused in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "application/json; charset=latin1",
+            "",
+        ] {
             assert_eq!(media(refused), None, "{refused}");
         }
     }

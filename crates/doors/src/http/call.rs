@@ -26,7 +26,10 @@ pub(crate) struct Call {
 impl Call {
     /// A captured part of the path; the routes say which there are.
     pub(crate) fn param(&self, name: &str) -> &str {
-        self.params.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
+        self.params
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map_or("", |(_, value)| value)
     }
 
     /// The query's parameters.
@@ -54,14 +57,18 @@ pub(crate) fn typed(
 ) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }
 
 /// A JSON answer that no cache may keep.
 pub(crate) fn json(status: StatusCode, text: String) -> Response<Body> {
     let mut response = typed(status, "application/json", text);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

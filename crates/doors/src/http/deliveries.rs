@@ -65,18 +65,29 @@ impl Settlement {
                     );
                     members.refuse("reason", detail);
                 }
-                Settle::Nack { retry_after_ms: members.number("retry_after_ms", 0..=DELAY_MS_MAX) }
+                Settle::Nack {
+                    retry_after_ms: members.number("retry_after_ms", 0..=DELAY_MS_MAX),
+                }
             }
-            Verdict::Extend => Settle::Extend { lease_ms: members.number("lease_ms", 1..=DELAY_MS_MAX) },
+            Verdict::Extend => Settle::Extend {
+                lease_ms: members.number("lease_ms", 1..=DELAY_MS_MAX),
+            },
         };
         members.finish()?;
-        let deliveries = deliveries.into_iter().map(std::borrow::Cow::into_owned).collect();
+        let deliveries = deliveries
+            .into_iter()
+            .map(std::borrow::Cow::into_owned)
+            .collect();
         Ok(Self { deliveries, how })
     }
 
     /// Settles them; one outcome for each, in order.
     pub(crate) async fn run(&self, handle: &Handle) -> Result<Vec<Outcome>, Rejection> {
-        let ids: Vec<_> = self.deliveries.iter().map(|text| DeliveryId::parse(text)).collect();
+        let ids: Vec<_> = self
+            .deliveries
+            .iter()
+            .map(|text| DeliveryId::parse(text))
+            .collect();
         let known: Vec<_> = ids.iter().flatten().copied().collect();
         let mut settled = if known.is_empty() {
             Vec::new()
@@ -99,8 +110,13 @@ impl Settlement {
             (Err(_), Settle::Extend { .. }) => false,
             (Err(refused), Settle::Ack | Settle::Nack { .. }) => refused.code() == Code::LeaseLost,
         };
-        let over = self.deliveries.iter().zip(outcomes).filter(|(_, outcome)| is_over(outcome));
-        over.filter_map(|(text, _)| DeliveryId::parse(text)).collect()
+        let over = self
+            .deliveries
+            .iter()
+            .zip(outcomes)
+            .filter(|(_, outcome)| is_over(outcome));
+        over.filter_map(|(text, _)| DeliveryId::parse(text))
+            .collect()
     }
 
     /// `[{"delivery","ok":true}|{"delivery","ok":false,"fault"}]`.
@@ -154,7 +170,12 @@ async fn settle(call: Call, verdict: Verdict) -> Answer {
 
 /// Appends the members of one delivery, without braces: the envelope comes last and unchanged.
 pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Delivery) {
-    let Delivery { id, attempt, lease_until, entry } = delivery;
+    let Delivery {
+        id,
+        attempt,
+        lease_until,
+        entry,
+    } = delivery;
     let mut head = String::with_capacity(192);
     let _ = write!(
         head,
@@ -199,7 +220,12 @@ mod tests {
     fn each_verdict_takes_its_own_members() {
         let nack = r#"{"op":"nack","deliveries":["1.2.3"],"retry_after_ms":5,"reason":"busy"}"#;
         let read = settlement(nack, Verdict::Nack).unwrap();
-        assert_eq!(read.how, Settle::Nack { retry_after_ms: Some(5) });
+        assert_eq!(
+            read.how,
+            Settle::Nack {
+                retry_after_ms: Some(5)
+            }
+        );
         assert_eq!(read.deliveries, ["1.2.3"]);
         let refused = settlement(nack, Verdict::Ack).unwrap_err();
         let pointers: Vec<_> = refused.all().map(|fault| &*fault.pointer).collect();

@@ -49,7 +49,9 @@ impl Door {
 
     /// The caller's `X-Request-Id` when it is short and plain, else a fresh one.
     pub(crate) fn request_id(&self, headers: &HeaderMap) -> RequestId {
-        let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+        let given = headers
+            .get("x-request-id")
+            .and_then(|value| value.to_str().ok());
         match given {
             Some(text) if is_plain(text) => RequestId(text.into()),
             Some(_) | None => {
@@ -86,5 +88,7 @@ const REQUEST_ID_BYTES_MAX: usize = 128;
 
 fn is_plain(text: &str) -> bool {
     (1..=REQUEST_ID_BYTES_MAX).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(&byte))
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(&byte))
 }

@@ -16,13 +16,13 @@ pub(crate) fn write(handle: &Handle, entry: &Entry) -> Vec<u8> {
         handle.cursor(entry),
         entry.at
     );
-    for (at, party) in entry.recipients.iter().enumerate() {
+    for (at, (party, state)) in entry.recipients.iter().enumerate() {
         if at > 0 {
             out.push(',');
         }
         out.push_str("{\"party\":");
         push_string(&mut out, party.as_str());
-        out.push('}');
+        let _ = write!(out, ",\"state\":\"{}\"}}", state.as_str());
     }
     out.push_str("],\"envelope\":");
     let mut out = out.into_bytes();
@@ -59,7 +59,11 @@ fn write_header(out: &mut String, header: &Header) {
     push_string(out, sender.as_str());
     let _ = write!(out, ",\"act\":\"{}\",\"type\":", Act::as_str(*act));
     push_string(out, kind);
-    push_list(out, "recipients", recipients.iter().map(protocol::Party::as_str));
+    push_list(
+        out,
+        "recipients",
+        recipients.iter().map(protocol::Party::as_str),
+    );
     push_list(out, "topics", topics.iter().map(AsRef::as_ref));
     let texts = [
         ("conversation", conversation),

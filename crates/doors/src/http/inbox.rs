@@ -37,7 +37,9 @@ async fn answer(call: Call, place: PlaceName) -> Answer {
     write_list(&mut out, &call.door.handle, &pulled);
     out.push(b'}');
     let mut response = typed(StatusCode::OK, "application/json", out);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
@@ -51,7 +53,11 @@ pub(crate) async fn pull(
 ) -> Result<Vec<Delivery>, Rejection> {
     let handle = &door.handle;
     let first = max.min(PULL_STEP);
-    let wait = if door.stop.is_draining() { Duration::ZERO } else { wait };
+    let wait = if door.stop.is_draining() {
+        Duration::ZERO
+    } else {
+        wait
+    };
     let mut pulled = tokio::select! {
         biased;
         pulled = handle.pull(place.clone(), first, wait) => pulled?,
@@ -59,8 +65,13 @@ pub(crate) async fn pull(
         () = door.stop.draining(), if !wait.is_zero() => return Ok(Vec::new()),
     };
     let mut step = pulled.len();
-    while step == PULL_STEP && pulled.len() < max && bytes(&pulled) < door.settings.reader_bytes_max {
-        let next = handle.pull(place.clone(), PULL_STEP.min(max - pulled.len()), Duration::ZERO);
+    while step == PULL_STEP && pulled.len() < max && bytes(&pulled) < door.settings.reader_bytes_max
+    {
+        let next = handle.pull(
+            place.clone(),
+            PULL_STEP.min(max - pulled.len()),
+            Duration::ZERO,
+        );
         let next = next.await?;
         step = next.len();
         pulled.extend(next);
@@ -69,5 +80,8 @@ pub(crate) async fn pull(
 }
 
 fn bytes(deliveries: &[Delivery]) -> usize {
-    deliveries.iter().map(|delivery| delivery.entry.envelope.len()).sum()
+    deliveries
+        .iter()
+        .map(|delivery| delivery.entry.envelope.len())
+        .sum()
 }

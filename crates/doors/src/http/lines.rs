@@ -102,7 +102,11 @@ impl Splitter {
     }
 
     fn cut_off(&mut self) {
-        let kept = self.buffer.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let kept = self
+            .buffer
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         self.buffer.truncate(kept);
         self.searched = self.searched.min(kept);
         self.is_skipping = false;
@@ -126,7 +130,10 @@ impl Splitter {
                 }
                 None if is_last && std::mem::take(&mut self.is_cut_off) => {
                     let content = Err(too_large(self.line_bytes_max));
-                    return Some(Line { number: self.number, content });
+                    return Some(Line {
+                        number: self.number,
+                        content,
+                    });
                 }
                 None => {
                     self.searched = self.buffer.len();
@@ -142,12 +149,21 @@ impl Splitter {
             self.number += 1;
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
             if std::mem::take(&mut self.is_skipping) || line.len() > self.line_bytes_max {
-                return Some(Line { number, content: Err(too_large(self.line_bytes_max)) });
+                return Some(Line {
+                    number,
+                    content: Err(too_large(self.line_bytes_max)),
+                });
             }
-            if line.iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) {
+            if line
+                .iter()
+                .any(|byte| !matches!(byte, b' ' | b'\t' | b'\r'))
+            {
                 // A copy: a slice would keep its whole neighbourhood in memory for as long as the
                 // exchange keeps this one envelope.
-                return Some(Line { number, content: Ok(Bytes::copy_from_slice(line)) });
+                return Some(Line {
+                    number,
+                    content: Ok(Bytes::copy_from_slice(line)),
+                });
             }
         }
     }
@@ -168,7 +184,9 @@ mod tests {
         let mut lines = Vec::new();
         let mut take = |splitter: &mut Splitter, is_last| {
             while let Some(line) = splitter.next(is_last) {
-                let text = line.content.map_or("!".into(), |b| String::from_utf8(b.to_vec()).unwrap());
+                let text = line
+                    .content
+                    .map_or("!".into(), |b| String::from_utf8(b.to_vec()).unwrap());
                 lines.push((line.number, text));
             }
         };
@@ -184,7 +202,10 @@ mod tests {
     }
 
     fn expect(lines: &[(u64, &str)]) -> Vec<(u64, String)> {
-        lines.iter().map(|(number, text)| (*number, (*text).to_owned())).collect()
+        lines
+            .iter()
+            .map(|(number, text)| (*number, (*text).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -194,20 +215,28 @@ mod tests {
         assert_eq!(split(5, &[text], false), expected);
         for size in 1..text.len() {
             let bytes = text.as_bytes().chunks(size);
-            let pieces: Vec<_> = bytes.map(|piece| std::str::from_utf8(piece).unwrap()).collect();
+            let pieces: Vec<_> = bytes
+                .map(|piece| std::str::from_utf8(piece).unwrap())
+                .collect();
             assert_eq!(split(5, &pieces, false), expected, "pieces of {size}");
         }
     }
 
     #[test]
     fn the_limit_is_exact_and_a_carriage_return_does_not_count() {
-        assert_eq!(split(3, &["abc\r\nabcd\n"], false), expect(&[(1, "abc"), (2, "!")]));
+        assert_eq!(
+            split(3, &["abc\r\nabcd\n"], false),
+            expect(&[(1, "abc"), (2, "!")])
+        );
         assert_eq!(split(3, &["abcd"], false), expect(&[(1, "!")]));
         assert_eq!(split(3, &["abcde", "fgh", "i"], false), expect(&[(1, "!")]));
     }
 
     #[test]
     fn a_body_over_its_limit_keeps_the_lines_that_came_before() {
-        assert_eq!(split(9, &["a\nb\nhal"], true), expect(&[(1, "a"), (2, "b"), (3, "!")]));
+        assert_eq!(
+            split(9, &["a\nb\nhal"], true),
+            expect(&[(1, "a"), (2, "b"), (3, "!")])
+        );
     }
 }

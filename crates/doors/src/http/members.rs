@@ -16,9 +16,16 @@ pub(crate) struct Members<'d> {
 impl<'d> Members<'d> {
     /// Begins; `code` is what faults are called: `bad_request` or `bad_frame`.
     pub(crate) fn of(object: Value<'d>, code: Code) -> Self {
-        let mut members = Self { object, code, faults: Vec::new() };
+        let mut members = Self {
+            object,
+            code,
+            faults: Vec::new(),
+        };
         if object.kind() != Kind::Object {
-            members.refuse("", format!("expected an object, got {}", object.kind().as_str()));
+            members.refuse(
+                "",
+                format!("expected an object, got {}", object.kind().as_str()),
+            );
         }
         members
     }
@@ -31,7 +38,8 @@ impl<'d> Members<'d> {
                 let mut pointer = String::from("/");
                 push_escaped(&mut pointer, &name);
                 let detail = format!("expected only {}, got {name:?}", names.join(", "));
-                self.faults.push(Fault::new(self.code, pointer, "surface: HTTP", detail));
+                self.faults
+                    .push(Fault::new(self.code, pointer, "surface: HTTP", detail));
             }
         }
         self
@@ -57,7 +65,11 @@ impl<'d> Members<'d> {
         let value = self.get(name)?;
         let number = value.as_i64().filter(|number| allowed.contains(number));
         if number.is_none() {
-            let wanted = format!("a whole number from {} to {}", allowed.start(), allowed.end());
+            let wanted = format!(
+                "a whole number from {} to {}",
+                allowed.start(),
+                allowed.end()
+            );
             self.refuse_kind(name, &wanted, value);
         }
         number
@@ -74,11 +86,17 @@ impl<'d> Members<'d> {
             Some(texts) if (1..=max).contains(&texts.len()) => texts,
             Some(texts) => {
                 let count = texts.len();
-                self.refuse(name, format!("expected 1 to {max} items in `{name}`, got {count}"));
+                self.refuse(
+                    name,
+                    format!("expected 1 to {max} items in `{name}`, got {count}"),
+                );
                 Vec::new()
             }
             None => {
-                self.refuse(name, format!("expected every item of `{name}` to be a string"));
+                self.refuse(
+                    name,
+                    format!("expected every item of `{name}` to be a string"),
+                );
                 Vec::new()
             }
         }
@@ -86,8 +104,13 @@ impl<'d> Members<'d> {
 
     /// Notes a fault at a member; the whole object when `name` is empty.
     pub(crate) fn refuse(&mut self, name: &str, detail: String) {
-        let pointer = if name.is_empty() { String::new() } else { format!("/{name}") };
-        self.faults.push(Fault::new(self.code, pointer, "surface: HTTP", detail));
+        let pointer = if name.is_empty() {
+            String::new()
+        } else {
+            format!("/{name}")
+        };
+        self.faults
+            .push(Fault::new(self.code, pointer, "surface: HTTP", detail));
     }
 
     /// Every fault, if there was one.
@@ -98,7 +121,9 @@ impl<'d> Members<'d> {
     fn refuse_kind(&mut self, name: &str, wanted: &str, got: Value<'_>) {
         let got = match got.kind() {
             Kind::Number => got.raw(),
-            Kind::Null | Kind::Bool | Kind::String | Kind::Array | Kind::Object => got.kind().as_str(),
+            Kind::Null | Kind::Bool | Kind::String | Kind::Array | Kind::Object => {
+                got.kind().as_str()
+            }
         };
         let got: String = got.chars().take(32).collect();
         self.refuse(name, format!("expected `{name}` to be {wanted}, got {got}"));
@@ -118,14 +143,21 @@ mod tests {
         members.number("n", 0..=9);
         members.texts("list", 2);
         let refused = members.finish().err();
-        refused.iter().flat_map(Rejection::all).map(|fault| fault.pointer.clone()).collect()
+        refused
+            .iter()
+            .flat_map(Rejection::all)
+            .map(|fault| fault.pointer.clone())
+            .collect()
     }
 
     #[test]
     fn a_good_object_passes_and_every_fault_is_listed() {
         assert!(faults(r#"{"a":"x","n":3,"list":["y"]}"#).is_empty());
         assert!(faults(r#"{"a":null,"list":["y","z"]}"#).is_empty());
-        assert_eq!(faults(r#"{"b/c":1,"a":1,"n":10,"list":[]}"#), ["/b~1c", "/a", "/n", "/list"]);
+        assert_eq!(
+            faults(r#"{"b/c":1,"a":1,"n":10,"list":[]}"#),
+            ["/b~1c", "/a", "/n", "/list"]
+        );
         assert_eq!(faults(r#"{"n":1.5,"list":["y",1]}"#), ["/n", "/list"]);
         assert_eq!(faults(r#"{"list":["1","2","3"]}"#), ["/list"]);
         assert_eq!(faults("[]"), ["", "/list"]);

@@ -21,6 +21,9 @@ const CAUGHT_UP: &str = "interwire-caught-up";
 /// Messages in a page when the caller does not say.
 const PAGE_DEFAULT: u64 = 100;
 
+/// Messages read at a time, so that large envelopes end the page before they fill the memory.
+const PAGE_STEP: usize = 64;
+
 pub(crate) async fn publish(call: Call) -> Answer {
     call.no_query()?;
     match Media::of(&call.parts.headers)? {
@@ -37,10 +40,17 @@ pub(crate) async fn publish(call: Call) -> Answer {
 }
 
 async fn publish_one(call: Call) -> Answer {
-    let (max, wait) = (call.door.envelope_bytes_max(), call.door.settings.body_wait());
+    let (max, wait) = (
+        call.door.envelope_bytes_max(),
+        call.door.settings.body_wait(),
+    );
     let envelope = read_whole(call.body, max, wait).await?;
     let receipt = call.door.handle.accept(envelope).await?;
-    let status = if receipt.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    let status = if receipt.duplicate {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
     let mut response = json(status, receipt.to_json());
     set_header(&mut response, "location", &location(&receipt));
     set_header(&mut response, CURSOR, &receipt.cursor.to_string());
@@ -83,27 +93,55 @@ pub(crate) async fn message(call: Call) -> Answer {
 
 pub(crate) async fn page(call: Call) -> Answer {
     let mut query = call.query()?;
-    let from = query.take("from")?.map_or(From::Earliest, |text| From::parse(&text));
+    let from = query
+        .take("from")?
+        .map_or(From::Earliest, |text| From::parse(&text));
     let limit_max = call.door.settings.page_max as u64;
     let limit = query.number("limit", PAGE_DEFAULT.min(limit_max), 1..=limit_max)?;
     let filter = query.filter()?;
     let handle = &call.door.handle;
-    let page = handle.page(filter, from, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let bytes_max = call.door.settings.reader_bytes_max;
+    let mut room = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut lines = Vec::new();
-    for entry in &page.entries {
-        push_line(&mut lines, &entry.envelope);
+    let mut page = handle
+        .page(filter.clone(), from, room.min(PAGE_STEP))
+        .await?;
+    loop {
+        room = room.saturating_sub(page.entries.len());
+        for entry in &page.entries {
+            push_line(&mut lines, &entry.envelope);
+        }
+        if room == 0 || page.is_last || lines.len() >= bytes_max {
+            break;
+        }
+        let next = From::Cursor(page.next.to_string());
+        page = handle
+            .page(filter.clone(), next, room.min(PAGE_STEP))
+            .await?;
     }
     let mut response = typed(StatusCode::OK, "application/x-ndjson", lines);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     set_header(&mut response, NEXT_CURSOR, &page.next.to_string());
-    set_header(&mut response, CAUGHT_UP, if page.is_last { "true" } else { "false" });
+    set_header(
+        &mut response,
+        CAUGHT_UP,
+        if page.is_last { "true" } else { "false" },
+    );
     Ok(response)
 }
 
 /// Appends an envelope as one line. Line breaks in JSON can only be insignificant space, so each
 /// becomes one space; nothing else changes.
 fn push_line(lines: &mut Vec<u8>, envelope: &[u8]) {
-    let one_line = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+    let one_line = |byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            *byte
+        }
+    };
     lines.extend(envelope.iter().map(one_line));
     lines.push(b'\n');
 }

@@ -41,7 +41,11 @@ impl Meter {
             "Open server-sent event streams",
             self.streams.clone(),
         );
-        registry.register("interwire_http_sockets", "Open WebSockets", self.sockets.clone());
+        registry.register(
+            "interwire_http_sockets",
+            "Open WebSockets",
+            self.sockets.clone(),
+        );
         registry.register(
             "interwire_slow_consumer",
             "Readers that were ended because they did not take their data",

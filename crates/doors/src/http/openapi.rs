@@ -32,7 +32,12 @@ mod tests {
             for (method, operation) in methods.as_object().expect("methods") {
                 if method != "parameters" {
                     let (name, summary) = (&operation["operationId"], &operation["summary"]);
-                    let line = (path.clone(), method.to_uppercase(), text(name), text(summary));
+                    let line = (
+                        path.clone(),
+                        method.to_uppercase(),
+                        text(name),
+                        text(summary),
+                    );
                     described.insert(line);
                 }
             }
@@ -41,7 +46,12 @@ mod tests {
             .iter()
             .map(|route| {
                 let verb = route.verb.as_str().to_owned();
-                (route.path.to_owned(), verb, route.name.to_owned(), route.summary.to_owned())
+                (
+                    route.path.to_owned(),
+                    verb,
+                    route.name.to_owned(),
+                    route.summary.to_owned(),
+                )
             })
             .collect();
         assert_eq!(table, described);
@@ -60,11 +70,19 @@ mod tests {
         }
         for route in ROUTES {
             let operation = &document["paths"][route.path][route.verb.as_str().to_lowercase()];
-            for part in route.path.split('/').filter_map(|part| part.strip_prefix('{')) {
+            for part in route
+                .path
+                .split('/')
+                .filter_map(|part| part.strip_prefix('{'))
+            {
                 let name = part.trim_end_matches('}');
                 let parameters = operation["parameters"].as_array().expect("parameters");
                 let is_it = |p: &&serde_json::Value| p["name"] == name && p["in"] == "path";
-                assert!(parameters.iter().any(|p| is_it(&p)), "{} lacks {name}", route.path);
+                assert!(
+                    parameters.iter().any(|p| is_it(&p)),
+                    "{} lacks {name}",
+                    route.path
+                );
             }
         }
     }

@@ -23,7 +23,12 @@ pub(crate) async fn metrics(call: Call) -> Answer {
     call.no_query()?;
     let mut text = String::new();
     encode(&mut text, &call.door.registry).map_err(|_| {
-        Fault::new(Code::InternalError, "", "surface: HTTP", "the metrics cannot be written")
+        Fault::new(
+            Code::InternalError,
+            "",
+            "surface: HTTP",
+            "the metrics cannot be written",
+        )
     })?;
     Ok(typed(StatusCode::OK, METRICS_TYPE, text))
 }
@@ -52,7 +57,9 @@ pub(crate) async fn index(call: Call) -> Answer {
     }
     html.push_str(TAIL);
     let mut response = typed(StatusCode::OK, "text/html; charset=utf-8", html);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 

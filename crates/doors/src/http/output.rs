@@ -28,7 +28,14 @@ pub(crate) fn channel(budget_bytes: usize) -> (Output, Body) {
         budget.add_permits(chunk.len().min(budget_bytes));
         Some((Ok::<_, Infallible>(chunk), (unread, budget)))
     });
-    (Output { chunks, budget, budget_bytes }, Body::from_stream(body))
+    (
+        Output {
+            chunks,
+            budget,
+            budget_bytes,
+        },
+        Body::from_stream(body),
+    )
 }
 
 impl Output {

@@ -17,8 +17,9 @@ pub(crate) fn decode(text: &str, is_query: bool) -> Option<String> {
 
 /// Encodes everything but the unreserved characters.
 pub(crate) fn encode(out: &mut String, text: &str) {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
+    ];
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or('0');
     for byte in text.bytes() {
         match byte {
@@ -31,7 +32,9 @@ pub(crate) fn encode(out: &mut String, text: &str) {
 }
 
 fn hex(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -43,7 +46,10 @@ mod tests {
         for text in ["", "agent:b", "a/b?c=d&e+f%", "h\u{e9}\u{1f378} \r\n"] {
             let mut out = String::new();
             encode(&mut out, text);
-            assert!(out.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%".contains(&b)));
+            assert!(
+                out.bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-._~%".contains(&b))
+            );
             assert_eq!(decode(&out, true).as_deref(), Some(text));
             assert_eq!(decode(&out, false).as_deref(), Some(text));
         }

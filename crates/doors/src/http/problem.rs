@@ -38,7 +38,11 @@ pub(crate) fn write(out: &mut String, rejection: &Rejection, prefix: &str, insta
     let code = first.code;
     let _ = write!(out, "{{\"type\":\"urn:interwire:fault:{code}\",\"title\":");
     push_string(out, code.title());
-    let _ = write!(out, ",\"status\":{},\"detail\":", code.class().http_status());
+    let _ = write!(
+        out,
+        ",\"status\":{},\"detail\":",
+        code.class().http_status()
+    );
     push_string(out, &first.detail);
     if let Some(instance) = instance {
         out.push_str(",\"instance\":");
@@ -48,7 +52,11 @@ pub(crate) fn write(out: &mut String, rejection: &Rejection, prefix: &str, insta
     push_string(out, &at(prefix, &first.pointer));
     out.push_str(",\"rule\":");
     push_string(out, first.rule);
-    let _ = write!(out, ",\"retryable\":{},\"errors\":[", code.class().is_retryable());
+    let _ = write!(
+        out,
+        ",\"retryable\":{},\"errors\":[",
+        code.class().is_retryable()
+    );
     for (place, fault) in rejection.all().enumerate() {
         if place > 0 {
             out.push(',');
@@ -56,7 +64,13 @@ pub(crate) fn write(out: &mut String, rejection: &Rejection, prefix: &str, insta
         if prefix.is_empty() {
             write_fault(out, fault);
         } else {
-            write_fault(out, &Fault { pointer: at(prefix, &fault.pointer).into_owned(), ..fault.clone() });
+            write_fault(
+                out,
+                &Fault {
+                    pointer: at(prefix, &fault.pointer).into_owned(),
+                    ..fault.clone()
+                },
+            );
         }
     }
     out.push_str("]}");
@@ -95,7 +109,11 @@ fn retry_after(code: Code) -> Option<&'static str> {
 }
 
 fn at<'p>(prefix: &str, pointer: &'p str) -> Cow<'p, str> {
-    if prefix.is_empty() { Cow::Borrowed(pointer) } else { Cow::Owned(format!("{prefix}{pointer}")) }
+    if prefix.is_empty() {
+        Cow::Borrowed(pointer)
+    } else {
+        Cow::Owned(format!("{prefix}{pointer}"))
+    }
 }
 
 #[cfg(test)]
@@ -105,8 +123,18 @@ mod tests {
 
     fn two_faults() -> Rejection {
         Rejection::from_faults(vec![
-            Fault::new(Code::MissingField, "/to", "AEE 1", "expected `to`, got none"),
-            Fault::new(Code::TypeMismatch, "/ts", "AEE 1.3", "expected a string, got 1"),
+            Fault::new(
+                Code::MissingField,
+                "/to",
+                "AEE 1",
+                "expected `to`, got none",
+            ),
+            Fault::new(
+                Code::TypeMismatch,
+                "/ts",
+                "AEE 1.3",
+                "expected a string, got 1",
+            ),
         ])
         .expect("there are faults")
     }
@@ -130,7 +158,10 @@ mod tests {
         for code in Code::ALL {
             let rejection = Fault::new(*code, "", "", "").into();
             let response = response(&rejection, "r");
-            assert_eq!(response.headers().contains_key("retry-after"), code.class().is_retryable());
+            assert_eq!(
+                response.headers().contains_key("retry-after"),
+                code.class().is_retryable()
+            );
             assert_eq!(response.status().as_u16(), code.class().http_status());
         }
     }

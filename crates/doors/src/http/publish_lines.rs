@@ -6,8 +6,8 @@ use super::lines::{Line, Lines};
 use super::output::{self, Output};
 use super::problem;
 use axum::body::{Body, Bytes};
-use broker::{Published, label};
-use protocol::{DialectName, Rejection};
+use broker::{Published, Submission, label};
+use protocol::DialectName;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +19,11 @@ use tokio::sync::mpsc;
 /// counts from 1 and counts blank lines; the fault's pointers begin with the result's place, from 0.
 pub(crate) fn start(door: Arc<Door>, request_id: RequestId, body: Body) -> Body {
     let (output, answer) = output::channel(door.settings.unread_results_bytes_max);
-    let lines = Lines::of(body, door.envelope_bytes_max(), door.settings.ndjson_bytes_max);
+    let lines = Lines::of(
+        body,
+        door.envelope_bytes_max(),
+        door.settings.ndjson_bytes_max,
+    );
     let tasks = door.tasks.clone();
     tasks.spawn(async move {
         let end = door.end.clone();
@@ -29,11 +33,19 @@ pub(crate) fn start(door: Arc<Door>, request_id: RequestId, body: Body) -> Body 
             () = output.closed() => {}
             () = end.cancelled() => {}
         }
-        let Run { accepted, duplicate, refused, .. } = run;
+        let Run {
+            accepted,
+            duplicate,
+            refused,
+            ..
+        } = run;
         tracing::debug!(%request_id, accepted, duplicate, refused, "lines published");
     });
     answer
 }
+
+/// Lines handed over at once.
+const TOGETHER_MAX: usize = 256;
 
 /// A line between its reading and its result.
 #[derive(Debug)]
@@ -47,6 +59,8 @@ struct Run {
     door: Arc<Door>,
     results: mpsc::UnboundedReceiver<(u64, Published)>,
     submit: mpsc::UnboundedSender<(u64, Published)>,
+    /// Lines that are handed over together.
+    together: Vec<Submission>,
     /// Lines whose result was not written yet; the first has place `done`.
     slots: VecDeque<Slot>,
     done: u64,
@@ -62,6 +76,7 @@ impl Run {
             door,
             results,
             submit,
+            together: Vec::new(),
             slots: VecDeque::new(),
             done: 0,
             accepted: 0,
@@ -78,9 +93,16 @@ impl Run {
             if !output.send(self.finished()).await {
                 return;
             }
-            let has_room = self.slots.len() < self.door.settings.in_flight_max.max(1);
-            if has_room && let Some(line) = lines.ready() {
-                self.take(line).await;
+            let mut has_room = self.has_room();
+            while has_room
+                && self.together.len() < TOGETHER_MAX
+                && let Some(line) = lines.ready()
+            {
+                self.take(line);
+                has_room = self.has_room();
+            }
+            if !self.together.is_empty() {
+                self.hand_over().await;
                 continue;
             }
             if self.slots.is_empty() && lines.has_ended() {
@@ -95,36 +117,56 @@ impl Run {
         }
     }
 
-    /// Reads one line and hands it to the exchange, or notes why not.
-    async fn take(&mut self, line: Line) {
-        let place = self.done + self.slots.len() as u64;
-        let (dialect, result) = match line.content {
-            Ok(envelope) => self.submit(place, envelope).await,
-            Err(rejection) => ("none", Err(rejection)),
-        };
-        let result = result.err().map(Err);
-        self.slots.push_back(Slot { line: line.number, dialect, result });
+    fn has_room(&self) -> bool {
+        self.slots.len() < self.door.settings.in_flight_max.max(1)
     }
 
-    async fn submit(
-        &self,
-        place: u64,
-        envelope: Bytes,
-    ) -> (&'static str, Result<(), Rejection>) {
-        let reading = protocol::decode(&envelope, &self.door.handle.rules());
-        let dialect = reading.dialect.map_or("none", DialectName::as_str);
-        let queued = match reading.into_result() {
-            Ok((header, warnings)) => {
-                self.door.handle.submit(header, envelope, warnings, place, &self.submit).await
+    /// Reads one line and puts it with those that are handed over next, or notes why not.
+    fn take(&mut self, line: Line) {
+        let number = self.done + self.slots.len() as u64;
+        let (dialect, refused) = match line.content {
+            Ok(envelope) => {
+                let reading = protocol::decode(&envelope, &self.door.handle.rules());
+                let dialect = reading.dialect.map_or("none", DialectName::as_str);
+                match reading.into_result() {
+                    Ok((header, warnings)) => {
+                        self.together.push(Submission {
+                            number,
+                            header,
+                            envelope,
+                            warnings,
+                        });
+                        (dialect, None)
+                    }
+                    Err(rejection) => (dialect, Some(rejection)),
+                }
             }
-            Err(rejection) => Err(rejection),
+            Err(rejection) => ("none", Some(rejection)),
         };
-        (dialect, queued)
+        self.slots.push_back(Slot {
+            line: line.number,
+            dialect,
+            result: refused.map(Err),
+        });
+    }
+
+    /// Gives the exchange what is there, so that one commit can take it.
+    async fn hand_over(&mut self) {
+        let together = std::mem::take(&mut self.together);
+        let numbers: Vec<u64> = together.iter().map(|one| one.number).collect();
+        let refused = self.door.handle.submit(together, &self.submit).await.err();
+        if let Some(rejection) = refused {
+            for number in numbers {
+                self.fill(number, Err(rejection.clone()));
+            }
+        }
     }
 
     fn fill(&mut self, place: u64, result: Published) {
         let result = result.and_then(|receipt| self.door.handle.complete(receipt));
-        let slot = place.checked_sub(self.done).and_then(|at| usize::try_from(at).ok());
+        let slot = place
+            .checked_sub(self.done)
+            .and_then(|at| usize::try_from(at).ok());
         if let Some(slot) = slot.and_then(|at| self.slots.get_mut(at)) {
             slot.result = Some(result);
         }
@@ -133,8 +175,16 @@ impl Run {
     /// The results at the front that are complete, written.
     fn finished(&mut self) -> Bytes {
         let mut out = String::new();
-        while let Some(Slot { result: Some(_), .. }) = self.slots.front() {
-            let Some(Slot { line, dialect, result: Some(result) }) = self.slots.pop_front() else {
+        while let Some(Slot {
+            result: Some(_), ..
+        }) = self.slots.front()
+        {
+            let Some(Slot {
+                line,
+                dialect,
+                result: Some(result),
+            }) = self.slots.pop_front()
+            else {
                 break;
             };
             self.door.handle.count(dialect, label(&result));
@@ -153,8 +203,15 @@ impl Run {
 fn write_result(out: &mut String, place: u64, line: u64, result: &Published) {
     match result {
         Ok(receipt) => {
-            let status = if receipt.duplicate { "duplicate" } else { "accepted" };
-            let _ = write!(out, "{{\"status\":\"{status}\",\"line\":{line},\"receipt\":");
+            let status = if receipt.duplicate {
+                "duplicate"
+            } else {
+                "accepted"
+            };
+            let _ = write!(
+                out,
+                "{{\"status\":\"{status}\",\"line\":{line},\"receipt\":"
+            );
             receipt.write_json(out);
         }
         Err(rejection) => {

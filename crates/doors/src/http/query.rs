@@ -16,7 +16,11 @@ impl Query {
     /// Reads `name=value&...`.
     pub(crate) fn read(text: Option<&str>) -> Result<Self, Rejection> {
         let mut pairs = Vec::new();
-        for part in text.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
+        for part in text
+            .unwrap_or_default()
+            .split('&')
+            .filter(|part| !part.is_empty())
+        {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             match (percent::decode(name, true), percent::decode(value, true)) {
                 (Some(name), Some(value)) => pairs.push((name, value)),
@@ -28,7 +32,10 @@ impl Query {
                 }
             }
         }
-        Ok(Self { pairs, taken: Vec::new() })
+        Ok(Self {
+            pairs,
+            taken: Vec::new(),
+        })
     }
 
     /// Takes a parameter that may come once.
@@ -59,7 +66,9 @@ impl Query {
         default: u64,
         allowed: RangeInclusive<u64>,
     ) -> Result<u64, Rejection> {
-        let Some(text) = self.take(name)? else { return Ok(default) };
+        let Some(text) = self.take(name)? else {
+            return Ok(default);
+        };
         match text.parse() {
             Ok(number) if allowed.contains(&number) => Ok(number),
             _ => Err(bad_request(
@@ -75,18 +84,27 @@ impl Query {
 
     /// Everything not taken, as a filter.
     pub(crate) fn filter(self) -> Result<Filter, Rejection> {
-        Filter::from_pairs(self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        Filter::from_pairs(
+            self.pairs
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        )
     }
 
     /// Refuses what is left.
     pub(crate) fn finish(self) -> Result<(), Rejection> {
-        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
+        let Some((name, _)) = self.pairs.first() else {
+            return Ok(());
+        };
         let known = if self.taken.is_empty() {
             "no parameters".to_owned()
         } else {
             format!("only {}", self.taken.join(", "))
         };
-        Err(bad_request(&format!("/{name}"), format!("expected {known} in the query, got {name:?}")))
+        Err(bad_request(
+            &format!("/{name}"),
+            format!("expected {known} in the query, got {name:?}"),
+        ))
     }
 }
 
@@ -109,7 +127,14 @@ mod tests {
     fn repeats_ranges_and_broken_escapes_are_refused() {
         let read = |text| Query::read(Some(text)).unwrap();
         assert!(read("a=1&a=1").take("a").is_err());
-        for text in ["n=0", "n=11", "n=-1", "n=1.5", "n=", "n=99999999999999999999"] {
+        for text in [
+            "n=0",
+            "n=11",
+            "n=-1",
+            "n=1.5",
+            "n=",
+            "n=99999999999999999999",
+        ] {
             assert!(read(text).number("n", 1, 1..=10).is_err(), "{text}");
         }
         assert!(Query::read(Some("a=%f")).is_err());

@@ -161,11 +161,28 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
     let answer = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(params) => {
             let (door, request_id) = (Arc::clone(&door), request_id.clone());
-            (route.handler)(Call { door, request_id, parts, body, params }).await
+            (route.handler)(Call {
+                door,
+                request_id,
+                parts,
+                body,
+                params,
+            })
+            .await
         }
-        Err(_) => Err(bad_request("", "expected percent-encoded UTF-8 in the path")),
+        Err(_) => Err(bad_request(
+            "",
+            "expected percent-encoded UTF-8 in the path",
+        )),
     };
-    finish(&door, route.path, route.verb.as_str(), &request_id, start, answer)
+    finish(
+        &door,
+        route.path,
+        route.verb.as_str(),
+        &request_id,
+        start,
+        answer,
+    )
 }
 
 /// Refuses a method that the path does not take; answers `OPTIONS`.
@@ -199,7 +216,14 @@ async fn no_route(door: Arc<Door>, request: Request) -> Response<Body> {
         request.uri().path().chars().take(256).collect::<String>()
     );
     let refused = Fault::new(Code::RouteNotFound, "", "surface: HTTP", detail).into();
-    finish(&door, "unknown", "other", &request_id, Instant::now(), Err(refused))
+    finish(
+        &door,
+        "unknown",
+        "other",
+        &request_id,
+        Instant::now(),
+        Err(refused),
+    )
 }
 
 /// Gives the answer its request id, counts it and logs one line: refusals always, the rest on
@@ -225,7 +249,14 @@ fn finish(
         }
     };
     let status = response.status().as_u16();
-    door.meter.requests.get_or_create(&RequestLabels { route, method, status }).inc();
+    door.meter
+        .requests
+        .get_or_create(&RequestLabels {
+            route,
+            method,
+            status,
+        })
+        .inc();
     set_header(&mut response, REQUEST_ID, request_id.as_str());
     response
 }

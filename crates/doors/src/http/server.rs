@@ -103,8 +103,7 @@ async fn connect(
     // Readers get the first limit to come back and be told; the connection is cut after the second.
     let guarded = StallGuard::new(connection, door.settings.write_stall().saturating_mul(2));
     let service = TowerToHyperService::new(router);
-    let mut serving =
-        pin!(builder.serve_connection_with_upgrades(TokioIo::new(guarded), service));
+    let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(guarded), service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
         () = door.end.cancelled() => return,

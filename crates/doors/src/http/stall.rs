@@ -21,7 +21,11 @@ pub(crate) struct StallGuard<S> {
 
 impl<S> StallGuard<S> {
     pub(crate) fn new(inner: S, limit: Duration) -> Self {
-        Self { inner, limit, waiting: None }
+        Self {
+            inner,
+            limit,
+            waiting: None,
+        }
     }
 
     fn guard<T>(

@@ -42,7 +42,9 @@ pub(crate) async fn open(call: Call) -> Answer {
         Some((Ok::<_, Infallible>(chunk), reader))
     });
     let mut response = typed(StatusCode::OK, "text/event-stream", Body::from_stream(body));
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // Asks proxies of the nginx family not to hold the stream back.
     set_header(&mut response, "x-accel-buffering", "no");
     Ok(response)
@@ -50,7 +52,9 @@ pub(crate) async fn open(call: Call) -> Answer {
 
 /// What a returning reader saw last; it knows better than the address it was first given.
 fn last_event_id(headers: &HeaderMap) -> Option<String> {
-    let text = std::str::from_utf8(headers.get("last-event-id")?.as_bytes()).ok()?.trim();
+    let text = std::str::from_utf8(headers.get("last-event-id")?.as_bytes())
+        .ok()?
+        .trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -110,7 +114,10 @@ impl Reader {
                 self.phase = Phase::Ended;
                 self.door.meter.slow_consumers.inc();
                 tracing::warn!(request_id = %self.request_id, "slow consumer");
-                self.control("slow_consumer", &format!("{{\"cursor\":\"{}\"}}", self.cursor))
+                self.control(
+                    "slow_consumer",
+                    &format!("{{\"cursor\":\"{}\"}}", self.cursor),
+                )
             }
             Phase::Following => self.follow().await,
         };
@@ -119,7 +126,8 @@ impl Reader {
     }
 
     fn is_too_slow(&self) -> bool {
-        self.given.is_some_and(|at| at.elapsed() >= self.door.settings.write_stall())
+        self.given
+            .is_some_and(|at| at.elapsed() >= self.door.settings.write_stall())
     }
 
     async fn follow(&mut self) -> Bytes {
@@ -157,8 +165,11 @@ impl Reader {
 
     /// A comment with an id: even a reader that never gets an event has a place to resume from.
     fn primer(&self) -> Bytes {
-        format!(": interwire\nid: {}\nretry: {}\n\n", self.cursor, self.door.settings.drain_retry_ms)
-            .into()
+        format!(
+            ": interwire\nid: {}\nretry: {}\n\n",
+            self.cursor, self.door.settings.drain_retry_ms
+        )
+        .into()
     }
 
     /// As many events as make one good piece.
@@ -184,7 +195,12 @@ impl Reader {
     fn draining(&self) -> Bytes {
         let retry = self.door.settings.drain_retry_ms;
         let data = format!("{{\"cursor\":\"{}\",\"retry_ms\":{retry}}}", self.cursor);
-        [Bytes::from(format!("retry: {retry}\n")), self.control("draining", &data)].concat().into()
+        [
+            Bytes::from(format!("retry: {retry}\n")),
+            self.control("draining", &data),
+        ]
+        .concat()
+        .into()
     }
 
     fn fault(&self, rejection: &Rejection) -> Bytes {
@@ -231,7 +247,13 @@ mod tests {
     #[test]
     fn line_feeds_are_several_data_lines_and_carriage_returns_are_base64() {
         assert_eq!(&frame("id: 1\n", b"{}")[..], b"id: 1\ndata: {}\n\n");
-        assert_eq!(&frame("id: 1\n", b"{\n }\n")[..], b"id: 1\ndata: {\ndata:  }\ndata: \n\n");
-        assert_eq!(&frame("", b"{\r\n}")[..], b"event: base64\ndata: ew0KfQ==\n\n");
+        assert_eq!(
+            &frame("id: 1\n", b"{\n }\n")[..],
+            b"id: 1\ndata: {\ndata:  }\ndata: \n\n"
+        );
+        assert_eq!(
+            &frame("", b"{\r\n}")[..],
+            b"event: base64\ndata: ew0KfQ==\n\n"
+        );
     }
 }

@@ -52,14 +52,28 @@ pub(crate) async fn put(call: Call) -> Answer {
     check_name(&name)?;
     let body = call.json(BODY_BYTES_MAX).await?;
     let (filter, deliver_to) = read_body(&body)?;
-    let existed = handle.subscriptions().await?.iter().any(|view| *view.name == *name);
+    let existed = handle
+        .subscriptions()
+        .await?
+        .iter()
+        .any(|view| *view.name == *name);
     let view = handle.put_subscription(&name, filter, deliver_to).await?;
-    Ok(answer(if existed { StatusCode::OK } else { StatusCode::CREATED }, &view))
+    Ok(answer(
+        if existed {
+            StatusCode::OK
+        } else {
+            StatusCode::CREATED
+        },
+        &view,
+    ))
 }
 
 pub(crate) async fn remove(call: Call) -> Answer {
     call.no_query()?;
-    call.door.handle.remove_subscription(call.param("name")).await?;
+    call.door
+        .handle
+        .remove_subscription(call.param("name"))
+        .await?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)
@@ -85,14 +99,19 @@ fn read_body(body: &[u8]) -> Result<(Filter, Option<Party>), Rejection> {
 
 /// The same refusal with its pointers below `prefix`.
 pub(crate) fn below(prefix: &str, refused: &Rejection) -> Rejection {
-    let moved = |fault: &Fault| Fault { pointer: format!("{prefix}{}", fault.pointer), ..fault.clone() };
+    let moved = |fault: &Fault| Fault {
+        pointer: format!("{prefix}{}", fault.pointer),
+        ..fault.clone()
+    };
     let faults = refused.all().map(moved).collect();
     Rejection::from_faults(faults).unwrap_or_else(|| refused.clone())
 }
 
 fn check_name(name: &str) -> Result<(), Rejection> {
     let is_good = (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte));
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte));
     if is_good {
         return Ok(());
     }
@@ -116,7 +135,11 @@ fn write_view(out: &mut String, view: &SubscriptionView) {
         Some(party) => push_string(out, party.as_str()),
         None => out.push_str("null"),
     }
-    let _ = write!(out, ",\"waiting\":{},\"leased\":{}}}", view.waiting, view.leased);
+    let _ = write!(
+        out,
+        ",\"waiting\":{},\"leased\":{}}}",
+        view.waiting, view.leased
+    );
 }
 
 #[cfg(test)]
@@ -135,7 +158,8 @@ mod tests {
 
     #[test]
     fn bodies_are_read_strictly() {
-        let (filter, party) = read_body(br#"{"filter":{"type":"task.*"},"deliver_to":"agent.w"}"#).unwrap();
+        let (filter, party) =
+            read_body(br#"{"filter":{"type":"task.*"},"deliver_to":"agent.w"}"#).unwrap();
         assert_eq!(filter.to_json(), r#"{"type":["task.*"]}"#);
         assert_eq!(party.unwrap().as_str(), "agent:w");
         assert!(read_body(b"").unwrap().0.is_unconstrained());

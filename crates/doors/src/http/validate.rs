@@ -22,7 +22,8 @@ struct Ask {
 impl Ask {
     fn read(mut query: Query, mut rules: Rules) -> Result<Self, Rejection> {
         if let Some(word) = query.take("mode")? {
-            rules.mode = Mode::parse(&word).ok_or_else(|| unknown("mode", "strict, lenient", &word))?;
+            rules.mode =
+                Mode::parse(&word).ok_or_else(|| unknown("mode", "strict, lenient", &word))?;
         }
         if let Some(word) = query.take("policy")? {
             rules.aee_policy = AeePolicy::parse(&word)
@@ -30,7 +31,8 @@ impl Ask {
         }
         let dialect = match query.take("dialect")? {
             Some(word) => Some(
-                DialectName::parse(&word).ok_or_else(|| unknown("dialect", "aee, aep, uai", &word))?,
+                DialectName::parse(&word)
+                    .ok_or_else(|| unknown("dialect", "aee, aep, uai", &word))?,
             ),
             None => None,
         };
@@ -56,22 +58,31 @@ pub(crate) async fn validate(call: Call) -> Answer {
     let ask = Ask::read(call.query()?, call.door.handle.rules())?;
     match Media::of(&call.parts.headers)? {
         Media::Json => {
-            let (max, wait) = (call.door.envelope_bytes_max(), call.door.settings.body_wait());
+            let (max, wait) = (
+                call.door.envelope_bytes_max(),
+                call.door.settings.body_wait(),
+            );
             let envelope = read_whole(call.body, max, wait).await?;
             let mut verdict = String::new();
             ask.verdict(&mut verdict, &envelope);
             Ok(json(StatusCode::OK, verdict))
         }
-        Media::Lines => {
-            Ok(typed(StatusCode::OK, "application/x-ndjson", start(&call.door, ask, call.body)))
-        }
+        Media::Lines => Ok(typed(
+            StatusCode::OK,
+            "application/x-ndjson",
+            start(&call.door, ask, call.body),
+        )),
     }
 }
 
 /// One verdict a line, written while the lines still come.
 fn start(door: &Arc<Door>, ask: Ask, body: Body) -> Body {
     let (output, answer) = output::channel(door.settings.unread_results_bytes_max);
-    let mut lines = Lines::of(body, door.envelope_bytes_max(), door.settings.ndjson_bytes_max);
+    let mut lines = Lines::of(
+        body,
+        door.envelope_bytes_max(),
+        door.settings.ndjson_bytes_max,
+    );
     let end = door.end.clone();
     door.tasks.spawn(async move {
         let work = async {
@@ -83,7 +94,13 @@ fn start(door: &Arc<Door>, ask: Ask, body: Body) -> Body {
                         Ok(envelope) => ask.verdict(&mut out, &envelope),
                         Err(rejection) => {
                             let faults = rejection.all().cloned().collect();
-                            write_verdict(&mut out, &Reading { faults, ..Reading::default() });
+                            write_verdict(
+                                &mut out,
+                                &Reading {
+                                    faults,
+                                    ..Reading::default()
+                                },
+                            );
                         }
                     }
                     out.push('\n');
@@ -111,5 +128,8 @@ fn start(door: &Arc<Door>, ask: Ask, body: Body) -> Body {
 }
 
 fn unknown(name: &str, known: &str, got: &str) -> Rejection {
-    bad_request(&format!("/{name}"), format!("expected `{name}` to be one of {known}, got {got:?}"))
+    bad_request(
+        &format!("/{name}"),
+        format!("expected `{name}` to be one of {known}, got {got:?}"),
+    )
 }

@@ -10,7 +10,7 @@ use crate::http::inbox;
 use crate::http::meter::Open;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, close_code};
-use broker::{Batch, Delivery, Entry, Handle, Published, Tail, label};
+use broker::{Batch, Delivery, Entry, Handle, Published, Submission, Tail, label};
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::{Code, DialectName, Fault, Reading, Rejection};
 use std::sync::Arc;
@@ -150,9 +150,12 @@ impl Connection {
             if self.pipeline.open() >= self.door.settings.in_flight_max.max(1) {
                 break;
             }
-            let Some(message) = self.writer.socket.next().now_or_never() else { break };
+            let Some(message) = self.writer.socket.next().now_or_never() else {
+                break;
+            };
             self.receive(message).await?;
         }
+        self.hand_over().await;
         self.answer_ready().await
     }
 
@@ -171,13 +174,19 @@ impl Connection {
     }
 
     async fn frame(&mut self, text: &Utf8Bytes) -> Result<(), End> {
-        let Incoming { reference, operation } =
-            frame::read(text, &self.handle.rules(), &self.limits);
+        let Incoming {
+            reference,
+            operation,
+        } = frame::read(text, &self.handle.rules(), &self.limits);
         match operation {
             Ok(Operation::Publish { reading, envelope }) => {
                 self.publish(reference, *reading, envelope).await
             }
-            Ok(operation) => self.operate(reference, operation).await,
+            Ok(operation) => {
+                // What was sent before it is taken before it.
+                self.hand_over().await;
+                self.operate(reference, operation).await
+            }
             Err(refused) => self.refuse(&reference, &refused, "").await,
         }
     }
@@ -189,17 +198,16 @@ impl Connection {
         envelope: Bytes,
     ) -> Result<(), End> {
         let dialect = reading.dialect.map_or("none", DialectName::as_str);
-        let queued = match reading.into_result() {
+        match reading.into_result() {
             Ok((header, warnings)) => {
                 let number = self.pipeline.next();
-                let submit = &self.pipeline.submit;
-                self.handle.submit(header, envelope, warnings, number, submit).await
-            }
-            Err(refused) => Err(refused),
-        };
-        match queued {
-            Ok(()) => {
                 self.pipeline.push(Pending { reference, dialect });
+                self.pipeline.together.push(Submission {
+                    number,
+                    header,
+                    envelope,
+                    warnings,
+                });
                 Ok(())
             }
             Err(refused) => {
@@ -209,12 +217,32 @@ impl Connection {
         }
     }
 
+    /// Gives the exchange what arrived together, so that one commit can take it.
+    async fn hand_over(&mut self) {
+        if self.pipeline.together.is_empty() {
+            return;
+        }
+        let together = std::mem::take(&mut self.pipeline.together);
+        let numbers: Vec<u64> = together.iter().map(|one| one.number).collect();
+        if let Err(refused) = self.handle.submit(together, &self.pipeline.submit).await {
+            for number in numbers {
+                // This socket holds the receiver.
+                let _ = self.pipeline.submit.send((number, Err(refused.clone())));
+            }
+        }
+    }
+
     async fn answer(&mut self, number: u64, result: Published) -> Result<(), End> {
-        let Some(Pending { reference, dialect }) = self.pipeline.take(number) else { return Ok(()) };
+        let Some(Pending { reference, dialect }) = self.pipeline.take(number) else {
+            return Ok(());
+        };
         let result = result.and_then(|receipt| self.handle.complete(receipt));
         self.handle.count(dialect, label(&result));
         match result {
-            Ok(receipt) => Ok(self.writer.text(frame::receipt(&reference, &receipt)).await?),
+            Ok(receipt) => Ok(self
+                .writer
+                .text(frame::receipt(&reference, &receipt))
+                .await?),
             Err(refused) => self.refuse(&reference, &refused, "/envelope").await,
         }
     }
@@ -239,22 +267,32 @@ impl Connection {
                 let (handle, name) = (self.handle.clone(), Arc::clone(&reference));
                 let waits = work::add(&self.work, async move {
                     let tail = handle.tail(filter, &from).await;
-                    Done::Opened { reference: name, tail }
+                    Done::Opened {
+                        reference: name,
+                        tail,
+                    }
                 });
-                let kind = Kind::Live { cursor: self.handle.head() };
+                let kind = Kind::Live {
+                    cursor: self.handle.head(),
+                };
                 self.readers.insert(reference, Reader { kind, waits });
                 Ok(())
             }
-            Operation::Consume { place, in_flight_max } => {
+            Operation::Consume {
+                place,
+                in_flight_max,
+            } => {
                 if let Some(refused) = self.refuse_reader(&reference) {
                     return self.refuse(&reference, &refused, "").await;
                 }
-                self.consume(reference, Durable::new(place, in_flight_max)).await
+                self.consume(reference, Durable::new(place, in_flight_max))
+                    .await
             }
             Operation::Settle(_) | Operation::Pull { .. }
                 if self.operations >= self.door.settings.socket_operations_max =>
             {
-                self.refuse(&reference, &overloaded("operations that wait"), "").await
+                self.refuse(&reference, &overloaded("operations that wait"), "")
+                    .await
             }
             Operation::Settle(settlement) => {
                 let handle = self.handle.clone();
@@ -291,7 +329,11 @@ impl Connection {
                 self.operations -= 1;
                 Ok(self.writer.bytes(answer).await?)
             }
-            Done::Settled { answer, settled, how } => {
+            Done::Settled {
+                answer,
+                settled,
+                how,
+            } => {
                 self.operations -= 1;
                 self.writer.bytes(answer).await?;
                 let now = self.handle.now();
@@ -299,17 +341,28 @@ impl Connection {
                 let mut again = Vec::new();
                 for (reference, reader) in &mut self.readers {
                     if let Kind::Durable(durable) = &mut reader.kind {
-                        let settle = |id: &broker::DeliveryId| durable.settle(*id, how, now, lease_ms);
-                        if settled.iter().map(settle).fold(false, |any, woken| any | woken) {
+                        let settle =
+                            |id: &broker::DeliveryId| durable.settle(*id, how, now, lease_ms);
+                        if settled
+                            .iter()
+                            .map(settle)
+                            .fold(false, |any, woken| any | woken)
+                        {
                             again.push(Arc::clone(reference));
                         }
                     }
                 }
-                again.into_iter().for_each(|reference| self.consume_on(reference));
+                again
+                    .into_iter()
+                    .for_each(|reference| self.consume_on(reference));
                 Ok(())
             }
             Done::Opened { reference, tail } => self.opened(reference, tail).await,
-            Done::Batch { reference, tail, batch } => self.batch(reference, tail, batch).await,
+            Done::Batch {
+                reference,
+                tail,
+                batch,
+            } => self.batch(reference, tail, batch).await,
             Done::Pulled { reference, pulled } => self.pulled(reference, pulled).await,
             Done::Recheck { reference } => {
                 self.consume_on(reference);
@@ -371,11 +424,17 @@ impl Connection {
     }
 
     fn deliver_frame(&self, reference: &str, entry: &Entry) -> Bytes {
-        entry.socket_frame(reference, |entry| frame::deliver(reference, &self.handle, entry))
+        entry.socket_frame(reference, |entry| {
+            frame::deliver(reference, &self.handle, entry)
+        })
     }
 
     fn reached(&mut self, reference: &str, at: broker::Cursor) {
-        if let Some(Reader { kind: Kind::Live { cursor }, .. }) = self.readers.get_mut(reference) {
+        if let Some(Reader {
+            kind: Kind::Live { cursor },
+            ..
+        }) = self.readers.get_mut(reference)
+        {
             *cursor = at;
         }
     }
@@ -385,7 +444,11 @@ impl Connection {
         let name = Arc::clone(&reference);
         let waits = work::add(&self.work, async move {
             let batch = tail.next(BATCH_MAX).await;
-            Done::Batch { reference: name, tail, batch }
+            Done::Batch {
+                reference: name,
+                tail,
+                batch,
+            }
         });
         if let Some(reader) = self.readers.get_mut(&reference) {
             reader.waits = waits;
@@ -399,7 +462,8 @@ impl Connection {
         self.writer.text(opened).await?;
         let (waits, _) = futures_util::future::AbortHandle::new_pair();
         let kind = Kind::Durable(durable);
-        self.readers.insert(Arc::clone(&reference), Reader { kind, waits });
+        self.readers
+            .insert(Arc::clone(&reference), Reader { kind, waits });
         self.consume_on(reference);
         Ok(())
     }
@@ -418,8 +482,10 @@ impl Connection {
             }
         };
         for delivery in &pulled {
-            if let Some(Reader { kind: Kind::Durable(durable), .. }) =
-                self.readers.get_mut(&reference)
+            if let Some(Reader {
+                kind: Kind::Durable(durable),
+                ..
+            }) = self.readers.get_mut(&reference)
             {
                 durable.hold(delivery.id, delivery.lease_until);
             }
@@ -432,8 +498,12 @@ impl Connection {
 
     /// Waits for a durable reader's next deliveries, or for room.
     fn consume_on(&mut self, reference: Reference) {
-        let Some(reader) = self.readers.get_mut(&reference) else { return };
-        let Kind::Durable(durable) = &mut reader.kind else { return };
+        let Some(reader) = self.readers.get_mut(&reference) else {
+            return;
+        };
+        let Kind::Durable(durable) = &mut reader.kind else {
+            return;
+        };
         // What it waited for before would come as well.
         reader.waits.abort();
         reader.waits = match durable.step(self.handle.now()) {
@@ -455,7 +525,10 @@ impl Connection {
         match self.readers.remove(reference) {
             Some(reader) => {
                 reader.waits.abort();
-                Ok(self.writer.text(frame::plain("unsubscribed", reference)).await?)
+                Ok(self
+                    .writer
+                    .text(frame::plain("unsubscribed", reference))
+                    .await?)
             }
             None => {
                 let detail = "expected the `ref` of a reader on this socket";
@@ -468,7 +541,12 @@ impl Connection {
     fn refuse_reader(&self, reference: &str) -> Option<Rejection> {
         if self.readers.contains_key(reference) {
             let detail = "expected a `ref` that no reader on this socket has";
-            let fault = Fault::new(Code::SubscriptionConflict, "/ref", "surface: socket", detail);
+            let fault = Fault::new(
+                Code::SubscriptionConflict,
+                "/ref",
+                "surface: socket",
+                detail,
+            );
             return Some(fault.into());
         }
         (self.readers.len() >= self.door.settings.socket_readers_max)
@@ -483,11 +561,18 @@ impl Connection {
     ) -> Result<(), End> {
         let (request_id, code) = (&self.request_id, refused.code());
         tracing::info!(%request_id, %code, pointer = refused.first().pointer, "frame refused");
-        Ok(self.writer.text(frame::fault(reference, refused, prefix)).await?)
+        Ok(self
+            .writer
+            .text(frame::fault(reference, refused, prefix))
+            .await?)
     }
 
     async fn keep_alive(&mut self, was_listening: bool) -> Result<(), End> {
-        let silence = self.door.settings.keep_alive().saturating_mul(SILENT_PERIODS_MAX);
+        let silence = self
+            .door
+            .settings
+            .keep_alive()
+            .saturating_mul(SILENT_PERIODS_MAX);
         if was_listening && self.heard.elapsed() >= silence {
             return Err(End::Silent);
         }

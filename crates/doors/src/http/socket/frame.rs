@@ -43,27 +43,54 @@ pub(crate) struct Incoming {
 /// What the peer wants.
 #[derive(Debug)]
 pub(crate) enum Operation {
-    Publish { reading: Box<Reading>, envelope: Bytes },
-    Follow { filter: Filter, from: From },
-    Consume { place: PlaceName, in_flight_max: usize },
+    Publish {
+        reading: Box<Reading>,
+        envelope: Bytes,
+    },
+    Follow {
+        filter: Filter,
+        from: From,
+    },
+    Consume {
+        place: PlaceName,
+        in_flight_max: usize,
+    },
     Unsubscribe,
     Settle(Settlement),
-    Pull { place: PlaceName, max: usize, wait: Duration },
+    Pull {
+        place: PlaceName,
+        max: usize,
+        wait: Duration,
+    },
     Ping,
 }
 
 /// Reads one text frame.
 pub(crate) fn read(text: &str, rules: &Rules, limits: &FrameLimits) -> Incoming {
     // The frame is one level around the envelope.
-    let json = Limits { bytes_max: limits.frame_bytes_max, depth_max: rules.depth_max + 1 };
+    let json = Limits {
+        bytes_max: limits.frame_bytes_max,
+        depth_max: rules.depth_max + 1,
+    };
     let document = match read_json(text.as_bytes(), json) {
         Ok(document) => document,
-        Err(fault) => return Incoming { reference: "".into(), operation: Err(fault.into()) },
+        Err(fault) => {
+            return Incoming {
+                reference: "".into(),
+                operation: Err(fault.into()),
+            };
+        }
     };
     let frame = document.root();
     match reference(frame) {
-        Ok(reference) => Incoming { reference, operation: operation(frame, rules, limits) },
-        Err(refused) => Incoming { reference: "".into(), operation: Err(refused) },
+        Ok(reference) => Incoming {
+            reference,
+            operation: operation(frame, rules, limits),
+        },
+        Err(refused) => Incoming {
+            reference: "".into(),
+            operation: Err(refused),
+        },
     }
 }
 
@@ -95,7 +122,10 @@ fn operation(
     limits: &FrameLimits,
 ) -> Result<Operation, Rejection> {
     if frame.kind() != Kind::Object {
-        let detail = format!("expected an object with `op`, got {}", frame.kind().as_str());
+        let detail = format!(
+            "expected an object with `op`, got {}",
+            frame.kind().as_str()
+        );
         return Err(bad_frame("", detail));
     }
     let op = frame.get("op").and_then(Value::as_str);
@@ -120,7 +150,9 @@ fn operation(
 }
 
 fn bare(frame: Value<'_>, operation: Operation) -> Result<Operation, Rejection> {
-    Members::of(frame, Code::BadFrame).only(&["op", "ref"]).finish()?;
+    Members::of(frame, Code::BadFrame)
+        .only(&["op", "ref"])
+        .finish()?;
     Ok(operation)
 }
 
@@ -129,13 +161,18 @@ fn settle(frame: Value<'_>, verdict: Verdict) -> Result<Operation, Rejection> {
 }
 
 fn publish(frame: Value<'_>, rules: &Rules) -> Result<Operation, Rejection> {
-    Members::of(frame, Code::BadFrame).only(&["op", "ref", "envelope"]).finish()?;
+    Members::of(frame, Code::BadFrame)
+        .only(&["op", "ref", "envelope"])
+        .finish()?;
     let Some(envelope) = frame.get("envelope") else {
         return Err(bad_frame("/envelope", "expected `envelope` to be present"));
     };
     let length = envelope.raw().len();
     if length > rules.envelope_bytes_max {
-        let detail = format!("expected at most {} bytes, got {length}", rules.envelope_bytes_max);
+        let detail = format!(
+            "expected at most {} bytes, got {length}",
+            rules.envelope_bytes_max
+        );
         return Err(Fault::new(Code::TooLarge, "/envelope", "ARCHITECTURE limits", detail).into());
     }
     Ok(Operation::Publish {
@@ -157,7 +194,9 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         "max_in_flight",
     ]);
     let place = place(&mut members);
-    let from = members.text("from").map_or(From::Latest, |text| From::parse(&text));
+    let from = members
+        .text("from")
+        .map_or(From::Latest, |text| From::parse(&text));
     let in_flight_max = members.number("max_in_flight", 1..=IN_FLIGHT_MAX);
     let filter = members.get("filter");
     if place.is_some() {
@@ -167,12 +206,18 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
             }
         }
     } else if in_flight_max.is_some() {
-        members.refuse("max_in_flight", "expected `max_in_flight` only with a durable place".into());
+        members.refuse(
+            "max_in_flight",
+            "expected `max_in_flight` only with a durable place".into(),
+        );
     }
     members.finish()?;
     if let Some(place) = place {
         let in_flight_max = usize::try_from(in_flight_max.unwrap_or(IN_FLIGHT_DEFAULT));
-        return Ok(Operation::Consume { place, in_flight_max: in_flight_max.unwrap_or(1) });
+        return Ok(Operation::Consume {
+            place,
+            in_flight_max: in_flight_max.unwrap_or(1),
+        });
     }
     let filter = match filter {
         Some(value) => Filter::from_json(value).map_err(|refused| below("/filter", &refused))?,
@@ -185,8 +230,12 @@ fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> 
     let names = ["op", "ref", "inbox", "subscription", "max", "wait_ms"];
     let mut members = Members::of(frame, Code::BadFrame).only(&names);
     let place = place(&mut members);
-    let max = members.number("max", 1..=limits.pull_max).unwrap_or(PULL_DEFAULT as i64);
-    let wait = members.number("wait_ms", 0..=limits.pull_wait_ms_max).unwrap_or(0);
+    let max = members
+        .number("max", 1..=limits.pull_max)
+        .unwrap_or(PULL_DEFAULT as i64);
+    let wait = members
+        .number("wait_ms", 0..=limits.pull_wait_ms_max)
+        .unwrap_or(0);
     if place.is_none() {
         members.refuse("", "expected `inbox` or `subscription`".into());
     }
@@ -207,7 +256,10 @@ fn place(members: &mut Members<'_>) -> Option<PlaceName> {
         (None, Some(name)) => Some(PlaceName::Subscription(name.into())),
         (None, None) => None,
         (Some(_), Some(_)) => {
-            members.refuse("", "expected either `inbox` or `subscription`, got both".into());
+            members.refuse(
+                "",
+                "expected either `inbox` or `subscription`, got both".into(),
+            );
             None
         }
     }
@@ -264,7 +316,11 @@ pub(crate) fn fault(reference: &str, rejection: &Rejection, prefix: &str) -> Str
 /// One message of a live reader.
 pub(crate) fn deliver(reference: &str, handle: &Handle, entry: &Entry) -> Bytes {
     let mut out = head("deliver", reference);
-    let _ = write!(out, ",\"cursor\":\"{}\",\"envelope\":", handle.cursor(entry));
+    let _ = write!(
+        out,
+        ",\"cursor\":\"{}\",\"envelope\":",
+        handle.cursor(entry)
+    );
     let mut out = out.into_bytes();
     out.reserve_exact(entry.envelope.len() + 1);
     out.extend_from_slice(&entry.envelope);
@@ -311,7 +367,11 @@ mod tests {
     use std::time::Duration;
 
     fn frame(text: &str) -> Incoming {
-        let limits = FrameLimits { frame_bytes_max: 400, pull_max: 100, pull_wait_ms_max: 1_000 };
+        let limits = FrameLimits {
+            frame_bytes_max: 400,
+            pull_max: 100,
+            pull_wait_ms_max: 1_000,
+        };
         let mut rules = Rules::at(Timestamp::default());
         rules.envelope_bytes_max = 100;
         read(text, &rules, &limits)
@@ -326,13 +386,20 @@ mod tests {
     fn the_reference_is_echoed_as_written() {
         let incoming = frame(r#"{"op":"ping","ref":"a\u0062\"c"}"#);
         assert!(matches!(incoming.operation, Ok(Operation::Ping)));
-        assert_eq!(plain("pong", &incoming.reference), r#"{"op":"pong","ref":"a\u0062\"c"}"#);
-        assert_eq!(plain("pong", &frame(r#"{"op":"ping"}"#).reference), r#"{"op":"pong"}"#);
+        assert_eq!(
+            plain("pong", &incoming.reference),
+            r#"{"op":"pong","ref":"a\u0062\"c"}"#
+        );
+        assert_eq!(
+            plain("pong", &frame(r#"{"op":"ping"}"#).reference),
+            r#"{"op":"pong"}"#
+        );
     }
 
     #[test]
     fn an_envelope_is_taken_exactly_as_it_stands_in_the_frame() {
-        let text = "{ \"envelope\" :  {\"n\": 9007199254740993,\n \"f\":1.10 }  ,\"op\":\"publish\"}";
+        let text =
+            "{ \"envelope\" :  {\"n\": 9007199254740993,\n \"f\":1.10 }  ,\"op\":\"publish\"}";
         let Ok(Operation::Publish { envelope, .. }) = frame(text).operation else {
             panic!("expected a publish");
         };
@@ -348,12 +415,17 @@ mod tests {
         };
         assert_eq!(filter.to_json(), r#"{"type":["task.*"]}"#);
         assert_eq!(from, From::Earliest);
-        let Ok(Operation::Consume { place, in_flight_max }) =
-            frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3}"#).operation
+        let Ok(Operation::Consume {
+            place,
+            in_flight_max,
+        }) = frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3}"#).operation
         else {
             panic!("expected a durable reader");
         };
-        assert_eq!((place, in_flight_max), (PlaceName::Inbox(Party::parse("agent:b")), 3));
+        assert_eq!(
+            (place, in_flight_max),
+            (PlaceName::Inbox(Party::parse("agent:b")), 3)
+        );
         let Ok(Operation::Pull { max, wait, .. }) =
             frame(r#"{"op":"pull","subscription":"s","wait_ms":250}"#).operation
         else {
@@ -376,18 +448,50 @@ mod tests {
             (r#"{"op":"ping","extra":1}"#, "bad_frame", "/extra"),
             (r#"{"op":"publish"}"#, "bad_frame", "/envelope"),
             (r#"{"op":"pull"}"#, "bad_frame", ""),
-            (r#"{"op":"pull","inbox":"a","max":101}"#, "bad_frame", "/max"),
-            (r#"{"op":"pull","inbox":"a","subscription":"b"}"#, "bad_frame", ""),
-            (r#"{"op":"subscribe","filter":{"typ":"x"}}"#, "filter_malformed", "/filter/typ"),
-            (r#"{"op":"subscribe","inbox":"a","from":"latest"}"#, "bad_frame", "/from"),
-            (r#"{"op":"subscribe","max_in_flight":1}"#, "bad_frame", "/max_in_flight"),
-            (r#"{"op":"ack","deliveries":[]}"#, "bad_frame", "/deliveries"),
-            (r#"{"op":"publish","envelope":{"a":"\ud800"}}"#, "invalid_unicode", "/envelope/a"),
+            (
+                r#"{"op":"pull","inbox":"a","max":101}"#,
+                "bad_frame",
+                "/max",
+            ),
+            (
+                r#"{"op":"pull","inbox":"a","subscription":"b"}"#,
+                "bad_frame",
+                "",
+            ),
+            (
+                r#"{"op":"subscribe","filter":{"typ":"x"}}"#,
+                "filter_malformed",
+                "/filter/typ",
+            ),
+            (
+                r#"{"op":"subscribe","inbox":"a","from":"latest"}"#,
+                "bad_frame",
+                "/from",
+            ),
+            (
+                r#"{"op":"subscribe","max_in_flight":1}"#,
+                "bad_frame",
+                "/max_in_flight",
+            ),
+            (
+                r#"{"op":"ack","deliveries":[]}"#,
+                "bad_frame",
+                "/deliveries",
+            ),
+            (
+                r#"{"op":"publish","envelope":{"a":"\ud800"}}"#,
+                "invalid_unicode",
+                "/envelope/a",
+            ),
             (&long, "too_large", "/envelope"),
             (&longer, "too_large", ""),
         ];
         for (text, code, pointer) in cases {
-            assert_eq!(refusal(text), (code.to_owned(), pointer.to_owned()), "{text}");
+            assert_eq!(
+                refusal(text),
+                (code.to_owned(), pointer.to_owned()),
+                "{text}"
+            );
         }
     }
 }

@@ -22,10 +22,20 @@ const HARD_LIMIT_FACTOR: usize = 4;
 
 pub(crate) async fn open(call: Call) -> Answer {
     call.no_query()?;
-    let Call { door, request_id, mut parts, .. } = call;
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &()).await.map_err(|refused| {
-        bad_request("", format!("expected a WebSocket handshake (RFC 6455), got none: {refused}"))
-    })?;
+    let Call {
+        door,
+        request_id,
+        mut parts,
+        ..
+    } = call;
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
+        .await
+        .map_err(|refused| {
+            bad_request(
+                "",
+                format!("expected a WebSocket handshake (RFC 6455), got none: {refused}"),
+            )
+        })?;
     let mut upgrade = upgrade;
     let offered: Vec<_> = upgrade
         .requested_protocols()
@@ -35,7 +45,10 @@ pub(crate) async fn open(call: Call) -> Answer {
     if offered.iter().any(|protocol| protocol == SUBPROTOCOL) {
         upgrade.set_selected_protocol(HeaderValue::from_static(SUBPROTOCOL));
     } else if !offered.is_empty() {
-        let detail = format!("expected the subprotocol {SUBPROTOCOL}, got {}", offered.join(", "));
+        let detail = format!(
+            "expected the subprotocol {SUBPROTOCOL}, got {}",
+            offered.join(", ")
+        );
         return Err(bad_request("", detail));
     }
     let frame_max = door.envelope_bytes_max() + door.settings.socket_frame_room_bytes;
@@ -45,7 +58,11 @@ pub(crate) async fn open(call: Call) -> Answer {
     Ok(upgrade
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
-        .max_write_buffer_size(frame_max.saturating_mul(2).saturating_add(WRITE_BUFFER_BYTES * 2))
+        .max_write_buffer_size(
+            frame_max
+                .saturating_mul(2)
+                .saturating_add(WRITE_BUFFER_BYTES * 2),
+        )
         .max_message_size(hard_max)
         .max_frame_size(hard_max)
         .on_upgrade(move |socket| async move {

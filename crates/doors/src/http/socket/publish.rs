@@ -1,7 +1,7 @@
 //! Publishes of one socket between their frame and their receipt.
 
 use super::frame::Reference;
-use broker::Published;
+use broker::{Published, Submission};
 use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
@@ -20,6 +20,8 @@ pub(crate) struct Pipeline {
     /// `None` where the result has come but an earlier one has not.
     slots: VecDeque<Option<Pending>>,
     open: usize,
+    /// Publishes that arrived together and are handed over together.
+    pub together: Vec<Submission>,
     pub results: mpsc::UnboundedReceiver<(u64, Published)>,
     pub submit: mpsc::UnboundedSender<(u64, Published)>,
 }
@@ -27,7 +29,14 @@ pub(crate) struct Pipeline {
 impl Pipeline {
     pub(crate) fn new() -> Self {
         let (submit, results) = mpsc::unbounded_channel();
-        Self { first: 0, slots: VecDeque::new(), open: 0, results, submit }
+        Self {
+            first: 0,
+            slots: VecDeque::new(),
+            open: 0,
+            together: Vec::new(),
+            results,
+            submit,
+        }
     }
 
     /// Publishes without a result yet.
@@ -67,10 +76,20 @@ mod tests {
     fn results_find_their_publish_in_any_order_and_only_once() {
         let mut pipeline = Pipeline::new();
         for name in ["a", "b", "c"] {
-            assert_eq!(pipeline.next(), ["a", "b", "c"].iter().position(|n| *n == name).unwrap() as u64);
-            pipeline.push(Pending { reference: name.into(), dialect: "aee" });
+            assert_eq!(
+                pipeline.next(),
+                ["a", "b", "c"].iter().position(|n| *n == name).unwrap() as u64
+            );
+            pipeline.push(Pending {
+                reference: name.into(),
+                dialect: "aee",
+            });
         }
-        let mut take = |number| pipeline.take(number).map(|pending| pending.reference.to_string());
+        let mut take = |number| {
+            pipeline
+                .take(number)
+                .map(|pending| pending.reference.to_string())
+        };
         assert_eq!(take(1).as_deref(), Some("b"));
         assert_eq!(take(1), None);
         assert_eq!(take(0).as_deref(), Some("a"));

@@ -45,7 +45,12 @@ pub(crate) enum Step {
 
 impl Durable {
     pub(crate) fn new(place: PlaceName, in_flight_max: usize) -> Self {
-        Self { place, in_flight_max, in_flight: HashMap::new(), is_full: false }
+        Self {
+            place,
+            in_flight_max,
+            in_flight: HashMap::new(),
+            is_full: false,
+        }
     }
 
     /// Notes a delivery that was handed to the peer.
@@ -55,7 +60,13 @@ impl Durable {
 
     /// Forgets a delivery or moves the end of its lease; true when the reader had been full and
     /// should look again.
-    pub(crate) fn settle(&mut self, id: DeliveryId, how: Settle, now: Timestamp, lease_ms: i64) -> bool {
+    pub(crate) fn settle(
+        &mut self,
+        id: DeliveryId,
+        how: Settle,
+        now: Timestamp,
+        lease_ms: i64,
+    ) -> bool {
         if !self.in_flight.contains_key(&id) {
             return false;
         }
@@ -65,7 +76,8 @@ impl Durable {
                 self.is_full
             }
             Settle::Extend { lease_ms: asked } => {
-                self.in_flight.insert(id, now.plus_millis(asked.unwrap_or(lease_ms)));
+                self.in_flight
+                    .insert(id, now.plus_millis(asked.unwrap_or(lease_ms)));
                 false
             }
         }
@@ -97,7 +109,11 @@ mod tests {
     use std::time::Duration;
 
     fn id(sequence: u64) -> DeliveryId {
-        DeliveryId { place: PlaceId(1), sequence, fence: 1 }
+        DeliveryId {
+            place: PlaceId(1),
+            sequence,
+            fence: 1,
+        }
     }
 
     #[test]

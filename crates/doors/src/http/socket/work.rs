@@ -3,9 +3,9 @@
 use super::frame::Reference;
 use axum::body::Bytes;
 use broker::{Batch, Delivery, DeliveryId, Settle, Tail};
+use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
-use futures_util::FutureExt as _;
 use protocol::Rejection;
 
 /// Something that was waited for.
@@ -13,13 +13,27 @@ pub(crate) enum Done {
     /// An answer is ready.
     Answer(Bytes),
     /// Deliveries were settled; those named are no longer, or for longer, with their consumer.
-    Settled { answer: Bytes, settled: Vec<DeliveryId>, how: Settle },
+    Settled {
+        answer: Bytes,
+        settled: Vec<DeliveryId>,
+        how: Settle,
+    },
     /// A live reader has its place, or was refused.
-    Opened { reference: Reference, tail: Result<Tail, Rejection> },
+    Opened {
+        reference: Reference,
+        tail: Result<Tail, Rejection>,
+    },
     /// A live reader has something to tell.
-    Batch { reference: Reference, tail: Tail, batch: Result<Batch, Rejection> },
+    Batch {
+        reference: Reference,
+        tail: Tail,
+        batch: Result<Batch, Rejection>,
+    },
     /// A durable reader got deliveries, or none in time.
-    Pulled { reference: Reference, pulled: Result<Vec<Delivery>, Rejection> },
+    Pulled {
+        reference: Reference,
+        pulled: Result<Vec<Delivery>, Rejection>,
+    },
     /// A full durable reader may have room again.
     Recheck { reference: Reference },
     /// Was given up.
@@ -30,10 +44,7 @@ pub(crate) enum Done {
 pub(crate) type Work = FuturesUnordered<BoxFuture<'static, Done>>;
 
 /// Adds something to wait for that can be given up.
-pub(crate) fn add(
-    work: &Work,
-    future: impl Future<Output = Done> + Send + 'static,
-) -> AbortHandle {
+pub(crate) fn add(work: &Work, future: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
     let (handle, registration) = AbortHandle::new_pair();
     let future = Abortable::new(future, registration);
     work.push(future.map(|done| done.unwrap_or(Done::Abandoned)).boxed());

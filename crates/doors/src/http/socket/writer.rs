@@ -1,8 +1,8 @@
 //! The writing half of a socket: many frames, one flush, and an end for readers that do not take
 //! their data.
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use futures_util::SinkExt as _;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -28,7 +28,11 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(socket: WebSocket, stall: Duration) -> Self {
-        Self { socket, stall, needs_flush: false }
+        Self {
+            socket,
+            stall,
+            needs_flush: false,
+        }
     }
 
     /// Puts a text frame on its way; it leaves with the next flush at the latest.
@@ -75,7 +79,10 @@ impl Writer {
 
     /// Says goodbye and waits a moment for the answer, so that what was written is not lost.
     pub(crate) async fn close(mut self, code: u16, reason: &'static str) {
-        let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+        let frame = CloseFrame {
+            code,
+            reason: Utf8Bytes::from_static(reason),
+        };
         if self.message(Message::Close(Some(frame))).await.is_err() || self.flush().await.is_err() {
             return;
         }
