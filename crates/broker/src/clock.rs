@@ -1,11 +1,9 @@
 //! The one clock: wall time at the start plus monotonic time since.
 //!
-//! Reading tokio's clock means that a paused test runtime controls it; adding to a fixed start means
-//! that a wall clock that steps back cannot make deadlines fire twice or never.
+//! A wall clock that steps back cannot make deadlines fire twice or never.
 
 use protocol::Timestamp;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A clock that never goes back.
 #[derive(Clone, Copy, Debug)]

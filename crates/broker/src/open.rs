@@ -53,8 +53,8 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Opens the journal, rebuilds the state and starts the loop. Must be called inside a tokio
-    /// runtime; `lineage` is random bits that name a new journal.
+    /// Opens the journal, rebuilds the state and starts the loop; `lineage` is random bits that name
+    /// a new journal.
     ///
     /// # Errors
     /// When the folder, the journal or a record cannot be read.
@@ -131,11 +131,11 @@ impl Broker {
             parked: Default::default(),
             committed,
             batch: Batch::default(),
+            unpark: std::task::Waker::noop().clone(),
         };
-        let runtime = tokio::runtime::Handle::current();
         let turn = std::thread::Builder::new()
             .name("interwire-turn".into())
-            .spawn(move || turn.run(&runtime))
+            .spawn(move || turn.run())
             .map_err(OpenError::Thread)?;
         let follower = Arc::clone(&shared);
         let index = std::thread::Builder::new()

@@ -3,9 +3,8 @@
 use crate::request::Pulled;
 use exchange::PlaceName;
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 /// Callers who left are swept this often, so that a place nobody writes to cannot collect them.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);

@@ -15,9 +15,10 @@ use protocol::{Code, Fault, Rejection};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::runtime::Handle as Runtime;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
 
 /// What may be told once the batch is durable.
 pub(crate) enum Effect {
@@ -56,6 +57,8 @@ pub(crate) struct Turn {
     /// Nudged after each commit: the look-up index follows behind.
     pub committed: std::sync::mpsc::SyncSender<()>,
     pub batch: Batch,
+    /// Set when the loop starts on its thread.
+    pub unpark: Waker,
 }
 
 /// Everything one turn collects before its commit.
@@ -75,9 +78,10 @@ pub(crate) struct Batch {
 
 impl Turn {
     /// Runs until closed or until every handle is gone.
-    pub(crate) fn run(mut self, runtime: &Runtime) {
+    pub(crate) fn run(mut self) {
+        self.unpark = Waker::from(Arc::new(Unpark(std::thread::current())));
         loop {
-            match self.wait(runtime) {
+            match self.wait() {
                 Waited::Request(request) => self.take(*request),
                 Waited::Timer => {}
                 Waited::Abandoned => break,
@@ -100,22 +104,21 @@ impl Turn {
         }
     }
 
-    fn wait(&mut self, runtime: &Runtime) -> Waited {
-        if let Ok(request) = self.requests.try_recv() {
-            return Waited::Request(Box::new(request));
-        }
+    /// Parks this thread until a request comes or the next deadline is due.
+    fn wait(&mut self) -> Waited {
         let deadline = self.deadline();
-        let requests = &mut self.requests;
-        let next = runtime.block_on(async {
-            match deadline {
-                Some(at) => timeout_at(at, requests.recv()).await.ok(),
-                None => Some(requests.recv().await),
+        let mut context = Context::from_waker(&self.unpark);
+        loop {
+            match self.requests.poll_recv(&mut context) {
+                Poll::Ready(Some(request)) => return Waited::Request(Box::new(request)),
+                Poll::Ready(None) => return Waited::Abandoned,
+                Poll::Pending => {}
             }
-        });
-        match next {
-            Some(Some(request)) => Waited::Request(Box::new(request)),
-            Some(None) => Waited::Abandoned,
-            None => Waited::Timer,
+            match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
+                None => std::thread::park(),
+                Some(rest) if rest.is_zero() => return Waited::Timer,
+                Some(rest) => std::thread::park_timeout(rest),
+            }
         }
     }
 
@@ -273,6 +276,15 @@ impl Turn {
 
     pub(crate) fn has_failed(&self) -> bool {
         self.condition.storage_failed.load(Ordering::Acquire)
+    }
+}
+
+/// Wakes the loop's thread when a request comes.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

@@ -25,7 +25,7 @@ impl Exchange {
         let mut wake = BTreeSet::new();
         let mut results = Vec::with_capacity(deliveries.len());
         let settings = &self.settings;
-        for (at, delivery) in deliveries.iter().enumerate() {
+        for delivery in deliveries {
             let settled = self.places.change(delivery.place, |place, deadlines| {
                 let held = place.held(delivery.sequence, delivery.fence, now)?;
                 let was_full = place.held_count() >= settings.in_flight_max;
@@ -42,7 +42,7 @@ impl Exchange {
                 Some(was_full && has_room && place.has_ready())
             });
             match settled.flatten() {
-                None => results.push(Err(lease_lost(at, delivery))),
+                None => results.push(Err(lease_lost(delivery))),
                 Some(wakes) => {
                     if wakes {
                         wake.insert(delivery.place);
@@ -91,12 +91,12 @@ fn settle_one(
     }
 }
 
-fn lease_lost(at: usize, delivery: &DeliveryId) -> Rejection {
+fn lease_lost(delivery: &DeliveryId) -> Rejection {
     let detail =
         format!("expected a delivery that is held, got {delivery}, which is not or no longer");
     Fault::new(
         Code::LeaseLost,
-        format!("/deliveries/{at}"),
+        "",
         "ARCHITECTURE leases",
         detail,
     )

@@ -103,7 +103,7 @@ async fn a_client_that_never_reads_cannot_hold_the_end_beyond_the_grace() {
     };
     let world = World::with(Settings::default(), http).await;
     let stuck = world.stream("/v1/stream?from=earliest", &[]).await;
-    let payload = format!("\"{}\"", "x".repeat(500_000));
+    let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(500_000));
     for number in 0..40 {
         world
             .publish(&aee(&format!("m-{number}"), "agent.b", &payload))
@@ -123,7 +123,7 @@ async fn a_second_stop_ends_at_once() {
     let world = World::with(Settings::default(), http).await;
     let silent = world.socket().await;
     let stuck = world.stream("/v1/stream", &[]).await;
-    let payload = format!("\"{}\"", "x".repeat(500_000));
+    let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(500_000));
     for number in 0..40 {
         world
             .publish(&aee(&format!("m-{number}"), "agent.b", &payload))
@@ -145,7 +145,7 @@ async fn a_slow_reader_is_told_and_loses_nothing() {
     };
     let world = World::with(Settings::default(), http).await;
     let mut events = world.stream("/v1/stream?from=earliest", &[]).await;
-    let payload = format!("\"{}\"", "x".repeat(500_000));
+    let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(500_000));
     for number in 0..60 {
         world
             .publish(&aee(&format!("m-{number}"), "agent.b", &payload))

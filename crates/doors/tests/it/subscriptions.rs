@@ -5,10 +5,12 @@ use crate::world::{World, aee};
 #[tokio::test]
 async fn a_subscription_is_created_confirmed_shown_and_removed() {
     let world = World::start().await;
-    let body = r#"{"filter":{"type":"task"},"deliver_to":"agent.w"}"#;
+    let body = r#"{"filter":{"type":"task"}}"#;
     let created = world.put("/v1/subscriptions/ops.tasks", body).await;
     assert_eq!(created.status, 201, "{}", created.text());
-    assert_eq!(created.json()["deliver_to"], "agent:w");
+    let forward = r#"{"filter":{"type":"task"},"deliver_to":"agent.w"}"#;
+    let forwarding = world.put("/v1/subscriptions/to-w", forward).await;
+    assert_eq!(forwarding.json()["deliver_to"], "agent:w");
     assert_eq!(
         world.put("/v1/subscriptions/ops.tasks", body).await.status,
         200
@@ -28,6 +30,8 @@ async fn a_subscription_is_created_confirmed_shown_and_removed() {
         .await
         .json();
     assert_eq!(pulled["deliveries"][0]["id"], "m-1");
+    let inbox = world.get("/v1/inbox/agent.w").await.json();
+    assert_eq!(inbox["deliveries"][0]["id"], "m-1");
     let removed = world.delete("/v1/subscriptions/ops.tasks").await;
     assert_eq!((removed.status, removed.body.len()), (204, 0));
     world

@@ -22,7 +22,7 @@ async fn one_envelope_has_one_verdict_and_is_not_published() {
         (&verdict["id"], &verdict["intent"]),
         (&"m-1".into(), &"quox.security.scan".into())
     );
-    assert_eq!(verdict["tiers"]["repo10"], true);
+    assert_eq!(verdict["tiers"]["seed10"], true);
     assert!(verdict["faults"].as_array().unwrap().is_empty());
     world
         .get("/v1/messages/m-1")
@@ -54,7 +54,7 @@ async fn lines_have_verdicts_in_order() {
 #[tokio::test]
 async fn parameters_change_how_it_is_read() {
     let world = World::start().await;
-    let five = r#"{"v":"1","id":"m-1","ts":"2026-02-28T10:30:00Z","type":"log","from":"agent.b"}"#;
+    let five = r#"{"v":"1","id":"message-1","ts":"2026-02-28T10:30:00Z","type":"event","from":"agent.b"}"#;
     let valid = async |query: &str| {
         world
             .post(&format!("/v1/validate{query}"), "", five)
@@ -62,7 +62,7 @@ async fn parameters_change_how_it_is_read() {
             .json()["valid"]
             .clone()
     };
-    assert_eq!(valid("").await, false);
+    assert_eq!(valid("?policy=repo").await, false);
     assert_eq!(valid("?policy=log").await, true);
     let forced = world
         .post("/v1/validate?dialect=uai", "", five)

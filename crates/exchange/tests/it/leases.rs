@@ -82,11 +82,11 @@ fn a_delivery_is_settled_once() {
     let (results, ..) = world
         .exchange
         .settle(world.now, &[wrong, nowhere], Settle::Ack);
-    let pointers: Vec<_> = results
+    let codes: Vec<_> = results
         .into_iter()
-        .map(|result| result.unwrap_err().first().pointer.clone())
+        .map(|result| result.unwrap_err().code())
         .collect();
-    assert_eq!(pointers, ["/deliveries/0", "/deliveries/1"]);
+    assert_eq!(codes, [Code::LeaseLost, Code::LeaseLost]);
 }
 
 #[test]
