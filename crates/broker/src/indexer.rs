@@ -12,10 +12,10 @@ const ROWS_MAX: usize = 4_096;
 /// Bytes per read.
 const BYTES_MAX: usize = 4 << 20;
 /// How often the index looks for news. Rows in one transaction cost a fraction of rows one by one.
-const EVERY: Duration = Duration::from_millis(200);
+const EVERY: Duration = Duration::from_secs(1);
 /// With more news than this in one period the exchange is busy, and the index waits: it competes for
 /// the processors with what people wait for.
-const BUSY_RECORDS: u64 = 1_000;
+const BUSY_RECORDS: u64 = 5_000;
 /// Until it is this far behind; a look-up reads what the index has not seen from the journal.
 const LAG_RECORDS_MAX: u64 = 500_000;
 
