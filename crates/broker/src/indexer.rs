@@ -11,18 +11,29 @@ use std::time::Duration;
 const ROWS_MAX: usize = 4_096;
 /// Bytes per read.
 const BYTES_MAX: usize = 4 << 20;
+/// How often the index looks for news. Rows in one transaction cost a fraction of rows one by one.
+const EVERY: Duration = Duration::from_millis(200);
+/// With more news than this in one period the exchange is busy, and the index waits: it competes for
+/// the processors with what people wait for.
+const BUSY_RECORDS: u64 = 1_000;
+/// Until it is this far behind; a look-up reads what the index has not seen from the journal.
+const LAG_RECORDS_MAX: u64 = 500_000;
 
-/// Follows the journal until its writer is gone.
-pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, committed: &Receiver<()>) {
-    loop {
-        match committed.recv_timeout(Duration::from_secs(1)) {
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                follow(shared, &mut writer);
-                return;
-            }
+/// Follows the journal until its writer is gone. What is missing then is added after the next start.
+pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>) {
+    let mut seen = shared.reader.range().1;
+    while alive.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+        let (_, last) = shared.reader.range();
+        let is_busy = last - seen > BUSY_RECORDS;
+        seen = last;
+        let lag = last.saturating_sub(writer.applied());
+        shared
+            .meter
+            .index_lag
+            .set(i64::try_from(lag).unwrap_or(i64::MAX));
+        if !is_busy || lag > LAG_RECORDS_MAX {
+            follow(shared, &mut writer);
         }
-        follow(shared, &mut writer);
     }
 }
 
@@ -31,10 +42,6 @@ pub(crate) fn follow(shared: &Arc<Shared>, writer: &mut Index) {
     loop {
         let (first, last) = shared.reader.range();
         let applied = writer.applied().max(first.saturating_sub(1));
-        shared
-            .meter
-            .index_lag
-            .set(i64::try_from(last - applied.min(last)).unwrap_or(i64::MAX));
         if applied >= last {
             return;
         }

@@ -98,7 +98,7 @@ impl Broker {
         let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
         let index = writer.reader()?;
         let (requests, queue) = mpsc::channel(settings.queue_max);
-        let (committed, commits) = std::sync::mpsc::sync_channel(1);
+        let (alive, ended) = std::sync::mpsc::channel();
         let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
         let meter = Meter::default();
         let condition = Arc::new(Condition::default());
@@ -129,7 +129,7 @@ impl Broker {
             requests: queue,
             channels: HashMap::new(),
             parked: Default::default(),
-            committed,
+            _alive: alive,
             batch: Batch::default(),
             unpark: std::task::Waker::noop().clone(),
         };
@@ -140,7 +140,7 @@ impl Broker {
         let follower = Arc::clone(&shared);
         let index = std::thread::Builder::new()
             .name("interwire-index".into())
-            .spawn(move || indexer::run(&follower, writer, &commits))
+            .spawn(move || indexer::run(&follower, writer, &ended))
             .map_err(OpenError::Thread)?;
         Ok(Self {
             handle: Handle { shared },

@@ -54,8 +54,8 @@ pub(crate) struct Turn {
     pub requests: mpsc::Receiver<Request>,
     pub channels: HashMap<ChannelId, Arc<Channel>>,
     pub parked: Parked,
-    /// Nudged after each commit: the look-up index follows behind.
-    pub committed: std::sync::mpsc::SyncSender<()>,
+    /// Dropped with the loop; ends the thread that feeds the look-up index.
+    pub _alive: std::sync::mpsc::Sender<()>,
     pub batch: Batch,
     /// Set when the loop starts on its thread.
     pub unpark: Waker,
@@ -179,8 +179,6 @@ impl Turn {
             self.batch.wake.clear();
         } else if !self.batch.entries.is_empty() {
             self.ring.extend(self.batch.entries.drain(..));
-            // A full pipe means that the index already knows there is work.
-            let _ = self.committed.try_send(());
         }
         let effects = std::mem::take(&mut self.batch.effects);
         for effect in effects {
