@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 /// How much of a body that is too large is read and thrown away, so that its sender sees the answer
 /// and not a broken connection.
-const DISCARD_BYTES_MAX: usize = 16 << 20;
+pub(crate) const DISCARD_BYTES_MAX: usize = 16 << 20;
 
 /// What a body says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Lines out of a body that comes in pieces. A line over the limit costs itself, not the rest.
 
-use super::body::too_large;
+use super::body::{DISCARD_BYTES_MAX, too_large};
 use axum::body::{Body, BodyDataStream, Bytes};
 use bytes::{Buf as _, BytesMut};
 use futures_util::StreamExt as _;
@@ -21,6 +21,8 @@ pub(crate) struct Lines {
     body: Option<BodyDataStream>,
     splitter: Splitter,
     room_bytes: usize,
+    /// Set once the body is over its limit: what may still be read and thrown away.
+    discard_bytes: Option<usize>,
 }
 
 impl Lines {
@@ -30,6 +32,7 @@ impl Lines {
             body: Some(body.into_data_stream()),
             splitter: Splitter::new(line_bytes_max),
             room_bytes: bytes_max,
+            discard_bytes: None,
         }
     }
 
@@ -46,21 +49,27 @@ impl Lines {
     /// Waits for more of the body. Cancelling the wait loses nothing.
     pub(crate) async fn more(&mut self) {
         let Some(body) = &mut self.body else { return };
-        match body.next().await {
-            Some(Ok(chunk)) if chunk.len() <= self.room_bytes => {
+        match (body.next().await, self.discard_bytes) {
+            (Some(Ok(chunk)), None) if chunk.len() <= self.room_bytes => {
                 self.room_bytes -= chunk.len();
                 self.splitter.push(&chunk);
             }
-            Some(Ok(_)) => {
+            (Some(Ok(_)), None) => {
                 self.splitter.cut_off();
-                self.body = None;
+                self.discard_bytes = Some(DISCARD_BYTES_MAX);
             }
-            Some(Err(_)) => {
+            (Some(Ok(chunk)), Some(rest)) => {
+                self.discard_bytes = rest.checked_sub(chunk.len());
+                if self.discard_bytes.is_none() {
+                    self.body = None;
+                }
+            }
+            (Some(Err(_)), _) => {
                 // Half a line is not a message.
                 self.splitter.forget();
                 self.body = None;
             }
-            None => self.body = None,
+            (None, _) => self.body = None,
         }
     }
 }

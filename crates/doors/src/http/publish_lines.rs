@@ -93,16 +93,19 @@ impl Run {
             if !output.send(self.finished()).await {
                 return;
             }
+            let mut taken = 0;
             let mut has_room = self.has_room();
             while has_room
-                && self.together.len() < TOGETHER_MAX
+                && taken < TOGETHER_MAX
                 && let Some(line) = lines.ready()
             {
                 self.take(line);
+                taken += 1;
                 has_room = self.has_room();
             }
-            if !self.together.is_empty() {
+            if taken > 0 {
                 self.hand_over().await;
+                // Also when all were refused: their results are there and nothing else may come.
                 continue;
             }
             if self.slots.is_empty() && lines.has_ended() {
@@ -152,6 +155,9 @@ impl Run {
 
     /// Gives the exchange what is there, so that one commit can take it.
     async fn hand_over(&mut self) {
+        if self.together.is_empty() {
+            return;
+        }
         let together = std::mem::take(&mut self.together);
         let numbers: Vec<u64> = together.iter().map(|one| one.number).collect();
         let refused = self.door.handle.submit(together, &self.submit).await.err();

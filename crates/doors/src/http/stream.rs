@@ -218,7 +218,7 @@ impl Reader {
 /// again; a carriage return cannot travel in an event, so such an envelope goes as base64.
 fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let mut head = String::with_capacity(48);
-    let _ = write!(head, "id: {}\n", handle.cursor(entry));
+    let _ = writeln!(head, "id: {}", handle.cursor(entry));
     frame(&head, &entry.envelope)
 }
 

@@ -183,3 +183,56 @@ async fn a_slow_reader_is_told_and_loses_nothing() {
     drop(events);
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_slow_socket_is_given_up_and_its_reader_loses_nothing() {
+    let http = HttpSettings {
+        write_stall_ms: 1_000,
+        keep_alive_ms: 60_000,
+        ..HttpSettings::default()
+    };
+    let world = World::with(Settings::default(), http).await;
+    let mut socket = world.socket().await;
+    socket
+        .send(r#"{"op":"subscribe","ref":"s","from":"earliest"}"#)
+        .await;
+    let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(500_000));
+    for number in 0..60 {
+        world
+            .publish(&aee(&format!("m-{number}"), "agent.b", &payload))
+            .await;
+    }
+    let given_up = async || {
+        let metrics = world.get("/metrics").await.text();
+        metrics.contains("interwire_slow_consumer_total 1\n")
+    };
+    crate::world::within(async {
+        while !given_up().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // What was on its way still comes; told or cut, the last cursor is where to go on.
+    let (mut seen, mut last) = (0, String::new());
+    while let Some(frame) = socket.try_frame().await {
+        match frame["op"].as_str().unwrap() {
+            "deliver" => {
+                assert_eq!(frame["envelope"]["id"], format!("m-{seen}"));
+                seen += 1;
+            }
+            "subscribed" | "caught_up" | "slow_consumer" => {}
+            other => panic!("unexpected {other}"),
+        }
+        last = frame["cursor"].as_str().unwrap().to_owned();
+    }
+    assert!(seen < 60, "the stall was not noticed");
+    let mut socket = world.socket().await;
+    let resume = format!(r#"{{"op":"subscribe","ref":"s","from":"{last}"}}"#);
+    assert_eq!(socket.ask(resume).await["op"], "subscribed");
+    for number in seen..60 {
+        let frame = socket.frame().await;
+        assert_eq!(frame["envelope"]["id"], format!("m-{number}"));
+    }
+    assert_eq!(socket.frame().await["op"], "caught_up");
+    world.stop().await;
+}

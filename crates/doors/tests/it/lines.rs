@@ -164,9 +164,51 @@ async fn a_client_that_writes_all_before_it_reads_is_served() {
 }
 
 #[tokio::test]
+async fn a_body_of_nothing_but_bad_lines_is_answered() {
+    let world = World::start().await;
+    for count in [1, 2, 2_000] {
+        let body = "garbage\n".repeat(count);
+        let results = world.post("/v1/messages", LINES, body).await.lines();
+        assert_eq!(results.len(), count);
+        assert!(results.iter().all(|result| result["status"] == "refused"));
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn an_empty_body_has_no_results() {
     let world = World::start().await;
     let answer = world.post("/v1/messages", LINES, " \n\r\n").await;
     assert_eq!((answer.status, answer.text()), (200, String::new()));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_keeps_what_it_was_told() {
+    let world = World::start().await;
+    let (lines, body) = mpsc::unbounded_channel::<Result<String, std::io::Error>>();
+    let body = stream::unfold(
+        body,
+        |mut body| async move { Some((body.recv().await?, body)) },
+    );
+    let request = world
+        .client
+        .post(world.url("/v1/messages"))
+        .header("content-type", LINES);
+    let response = within(request.body(reqwest::Body::wrap_stream(body)).send())
+        .await
+        .unwrap();
+    let mut results = response.bytes_stream();
+    let whole = aee("m-1", "agent.b", "{}") + "\n";
+    let half: String = aee("m-2", "agent.b", "{}").chars().take(40).collect();
+    lines.send(Ok(whole + &half)).unwrap();
+    within(results.next()).await.unwrap().unwrap();
+    drop((results, lines));
+    assert_eq!(world.get("/v1/messages/m-1").await.status, 200);
+    assert_eq!(world.get("/v1/messages?from=latest").await.status, 200);
+    world
+        .get("/v1/messages/m-2")
+        .await
+        .refuses(404, "not_found");
     world.stop().await;
 }

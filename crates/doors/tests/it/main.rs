@@ -1,4 +1,10 @@
 //! The HTTP door as its users meet it: a real listener over a real exchange.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that meets the unexpected should stop"
+)]
 
 mod deliveries;
 mod drain;

@@ -3,6 +3,8 @@
 use crate::world::{World, aee};
 use broker::Settings;
 use interwire_doors::http::HttpSettings;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 fn publish(reference: &str, envelope: &str) -> String {
@@ -84,6 +86,37 @@ async fn more_publishes_than_the_window_are_all_answered() {
     for number in 0..50 {
         assert_eq!(socket.frame().await["receipt"]["id"], format!("m-{number}"));
     }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_sent_before_the_goodbye_counts() {
+    let world = World::start().await;
+    let mut socket = world.socket().await;
+    for number in 0..20 {
+        let frame = publish("r", &aee(&format!("m-{number}"), "agent.b", "{}"));
+        socket.send(frame).await;
+    }
+    let goodbye = CloseFrame {
+        code: CloseCode::Normal,
+        reason: "done".into(),
+    };
+    socket
+        .send_message(Message::Close(Some(goodbye.clone())))
+        .await;
+    assert_eq!(socket.closed().await, Some(goodbye), "goodbye is answered");
+    let waiting = world
+        .get("/v1/inbox/agent.b?max=1&wait_ms=20000")
+        .await
+        .json();
+    assert_eq!(waiting["deliveries"][0]["id"], "m-0");
+    let last = async || world.get("/v1/messages/m-19").await.status == 200;
+    crate::world::within(async {
+        while !last().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     world.stop().await;
 }
 

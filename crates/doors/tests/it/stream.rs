@@ -27,10 +27,9 @@ async fn a_reader_resumes_after_its_last_event() {
     let mut cursors = world.publish_many(7).await;
     let mut events = world.stream("/v1/stream?from=earliest", &[]).await;
     let mut last = String::new();
-    for number in 0..4 {
-        let event = events.event().await;
-        last = event.id.unwrap();
-        assert_eq!(last, cursors[number]);
+    for cursor in cursors.iter().take(4) {
+        last = events.event().await.id.unwrap();
+        assert_eq!(last, *cursor);
     }
     drop(events);
     for number in 8..=10 {

@@ -54,7 +54,8 @@ async fn lines_have_verdicts_in_order() {
 #[tokio::test]
 async fn parameters_change_how_it_is_read() {
     let world = World::start().await;
-    let five = r#"{"v":"1","id":"message-1","ts":"2026-02-28T10:30:00Z","type":"event","from":"agent.b"}"#;
+    let five =
+        r#"{"v":"1","id":"message-1","ts":"2026-02-28T10:30:00Z","type":"event","from":"agent.b"}"#;
     let valid = async |query: &str| {
         world
             .post(&format!("/v1/validate{query}"), "", five)

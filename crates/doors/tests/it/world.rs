@@ -331,6 +331,19 @@ impl Socket {
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("JSON, got {text}"))
     }
 
+    /// The next text frame; `None` when the socket has ended, well or badly.
+    pub async fn try_frame(&mut self) -> Option<Value> {
+        loop {
+            match within(self.inner.next()).await {
+                Some(Ok(Message::Text(text))) => {
+                    return Some(serde_json::from_str(&text).expect("JSON"));
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(_) | Err(_)) | None => return None,
+            }
+        }
+    }
+
     /// Sends a frame and gives the next answer.
     pub async fn ask(&mut self, frame: impl Into<String>) -> Value {
         self.send(frame).await;

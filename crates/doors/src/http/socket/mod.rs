@@ -5,8 +5,12 @@
 //! each puts at most one batch on its way, in turn with the others.
 
 mod connection;
+mod consume;
+mod follow;
 mod frame;
 mod handshake;
+mod operate;
+mod pipeline;
 mod publish;
 mod readers;
 mod work;

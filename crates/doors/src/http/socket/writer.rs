@@ -86,6 +86,11 @@ impl Writer {
         if self.message(Message::Close(Some(frame))).await.is_err() || self.flush().await.is_err() {
             return;
         }
+        self.closed().await;
+    }
+
+    /// Reads until the connection has ended, which also sends the answer to the peer's goodbye.
+    pub(crate) async fn closed(mut self) {
         let drained = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         // A peer that does not answer is left.
         let _ = timeout(CLOSE_WAIT, drained).await;
