@@ -148,10 +148,11 @@ impl Handle {
     /// # Errors
     /// `storage_failed` when the first cannot be read back.
     pub fn complete(&self, mut receipt: Receipt) -> Published {
-        if receipt.duplicate && receipt.recipients.is_empty() {
-            if let Some(entry) = self.shared.entry(receipt.cursor.sequence)? {
-                receipt.recipients.clone_from(&entry.recipients);
-            }
+        if receipt.duplicate
+            && receipt.recipients.is_empty()
+            && let Some(entry) = self.shared.entry(receipt.cursor.sequence)?
+        {
+            receipt.recipients.clone_from(&entry.recipients);
         }
         Ok(receipt)
     }

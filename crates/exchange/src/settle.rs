@@ -94,11 +94,5 @@ fn settle_one(
 fn lease_lost(delivery: &DeliveryId) -> Rejection {
     let detail =
         format!("expected a delivery that is held, got {delivery}, which is not or no longer");
-    Fault::new(
-        Code::LeaseLost,
-        "",
-        "ARCHITECTURE leases",
-        detail,
-    )
-    .into()
+    Fault::new(Code::LeaseLost, "", "ARCHITECTURE leases", detail).into()
 }
