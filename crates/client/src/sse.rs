@@ -64,7 +64,7 @@ impl Parser {
     /// Adds a chunk. Events that are complete wait in [`Self::next_frame`].
     ///
     /// # Errors
-    /// [`TooLong`]; the stream cannot be read on.
+    /// `TooLong`; the stream cannot be read on.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), TooLong> {
         let mut rest = chunk;
         while let Some(first) = rest.first() {

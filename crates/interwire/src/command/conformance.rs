@@ -10,7 +10,7 @@ mod vectors;
 use crate::failure::{Answer, Failure};
 use crate::output;
 use protocol::dialect::aep::conformance::{
-    Level, Manifest, Outcome, Report, Selection, run as judge,
+    Level, Manifest, Outcome, Report, Selection, run as judge, upstream_fixtures,
 };
 use protocol::{Mode, Rules};
 use serde_json::json;
@@ -136,8 +136,20 @@ fn harmovela_report(
 ) -> Result<Report, String> {
     let path = folder.join("manifest.json");
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let manifest =
+    let mut manifest =
         Manifest::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    if arguments.strict {
+        // On disk in every copy of the suite, listed only in the newer ones.
+        for fixture in upstream_fixtures() {
+            let is_listed = manifest
+                .fixtures
+                .iter()
+                .any(|listed| listed.path == fixture.path);
+            if !is_listed && folder.join(&fixture.path).is_file() {
+                manifest.fixtures.push(fixture);
+            }
+        }
+    }
     let selection = Selection {
         target: arguments.level.unwrap_or(manifest.default_target_level),
         profiles: arguments.profile.clone(),

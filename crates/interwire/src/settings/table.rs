@@ -54,12 +54,17 @@ impl Setting {
 
 macro_rules! number {
     ($name:literal, $least:literal, $($field:ident).+, $doc:literal) => {
+        number!($name, $least => u64::MAX, $($field).+, $doc)
+    };
+    ($name:literal, $least:literal => $most:expr, $($field:ident).+, $doc:literal) => {
         Setting {
             name: $name,
             doc: $doc,
             is_text: false,
             read: |plan| plan.$($field).+.to_string(),
-            write: |plan, text| whole(text, $least).map(|number| plan.$($field).+ = number),
+            write: |plan, text| {
+                whole(text, $least, $most).map(|number| plan.$($field).+ = number)
+            },
         }
     };
 }
@@ -150,13 +155,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     number!(
         "envelope_bytes_max",
-        1024,
+        1024 => 16 << 20,
         broker.rules.envelope_bytes_max,
-        "Bytes of the largest envelope."
+        "Bytes of the largest envelope; at most 16 MiB, which a journal record must hold with its header."
     ),
     number!(
         "depth_max",
-        4,
+        4 => 512,
         broker.rules.depth_max,
         "Deepest nesting of arrays and objects in an envelope."
     ),
@@ -174,7 +179,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     number!(
         "queue_bytes_max",
-        1024,
+        1024 => 4 << 30,
         broker.queue_bytes_max,
         "Bytes of publishes that may wait."
     ),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A whole number of at least `least`, with `_` allowed between digits and the units `KiB`, `MiB`
 /// and `GiB` after it.
-pub fn whole<T: FromStr + TryFrom<u64>>(text: &str, least: u64) -> Result<T, String> {
+pub fn whole<T: FromStr + TryFrom<u64>>(text: &str, least: u64, most: u64) -> Result<T, String> {
     let (digits, factor) = match text.trim() {
         text if text.ends_with("KiB") => (text.trim_end_matches("KiB"), 1 << 10),
         text if text.ends_with("MiB") => (text.trim_end_matches("MiB"), 1 << 20),
@@ -18,9 +18,12 @@ pub fn whole<T: FromStr + TryFrom<u64>>(text: &str, least: u64) -> Result<T, Str
     is_number
         .then(|| digits.parse::<u64>().ok()?.checked_mul(factor))
         .flatten()
-        .filter(|number| *number >= least)
+        .filter(|number| (least..=most).contains(number))
         .and_then(|number| T::try_from(number).ok())
-        .ok_or_else(|| format!("a whole number of at least {least}"))
+        .ok_or_else(|| match most {
+            u64::MAX => format!("a whole number of at least {least}"),
+            _ => format!("a whole number from {least} to {most}"),
+        })
 }
 
 /// `true` or `false`.

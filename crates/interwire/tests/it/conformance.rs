@@ -32,6 +32,13 @@ fn the_published_suite_passes_also_when_every_event_counts() {
             ran.out
         );
         assert!(!ran.out.contains("FAIL"), "{}", ran.out);
+        let parents = ran.out.matches("fixtures/parent-child-").count();
+        assert_eq!(
+            parents,
+            if strict.is_empty() { 0 } else { 2 },
+            "{}",
+            ran.out
+        );
     }
     let low = run(&[
         "conformance",

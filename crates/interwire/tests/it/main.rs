@@ -13,4 +13,5 @@ mod http;
 mod process;
 mod serve;
 mod settings;
+mod tour;
 mod verbs;
