@@ -26,7 +26,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The JSON object of `surface: Receipt`, appended to `out`.
+    /// The receipt's JSON object, appended to `out`.
     pub fn write_json(&self, out: &mut String) {
         out.push_str("{\"id\":");
         push_string(out, &self.header.id);
