@@ -21,6 +21,9 @@ const STEPS_MIN: u64 = 16;
 /// Steps beyond the size at which a segment is closed: room for the batch that reaches it.
 const STEPS_BEHIND: u64 = 4;
 
+/// Steps ahead of the newest record; beyond them space is taken that may never be used.
+const STEPS_AHEAD_MAX: u64 = 64;
+
 /// How far the spare is.
 #[derive(Default)]
 pub(crate) struct Spare(Mutex<Progress>);
@@ -72,6 +75,16 @@ pub struct Filler {
     pub(crate) filled_bytes: u64,
 }
 
+/// How far the active segment is.
+enum Active {
+    /// To its end; the spare is next.
+    Filled,
+    /// Far enough ahead for now.
+    FarEnough,
+    /// There is more to do.
+    NotYet,
+}
+
 impl std::fmt::Debug for Filler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Filler").finish_non_exhaustive()
@@ -102,9 +115,10 @@ impl Filler {
         if matches!(*progress, Progress::GivenUp) {
             return Ok(false);
         }
-        let stepped = self.fill_active().and_then(|is_done| match is_done {
-            true => self.fill_spare(&mut progress),
-            false => Ok(true),
+        let stepped = self.fill_active().and_then(|active| match active {
+            Active::Filled => self.fill_spare(&mut progress),
+            Active::FarEnough => Ok(false),
+            Active::NotYet => Ok(true),
         });
         if stepped.is_err() {
             let is_begun = matches!(*progress, Progress::Growing { .. });
@@ -118,19 +132,22 @@ impl Filler {
         stepped
     }
 
-    /// One piece of the active segment; returns whether there was none left.
-    fn fill_active(&self) -> Result<bool, Error> {
+    /// One piece of the active segment.
+    fn fill_active(&self) -> Result<Active, Error> {
         let (active, _) = self.shared.newest();
         // A commit holds it from its write to the end of its sync: nothing is waiting to be synced
         // that a failed sync here could lose unseen.
         let Some(mut written) = active.written.try_lock() else {
-            return Ok(false);
+            return Ok(Active::NotYet);
         };
         if self.is_poisoned.load(Ordering::Acquire) {
             return Err(Error::Poisoned);
         }
         if *written >= self.filled_bytes {
-            return Ok(true);
+            return Ok(Active::Filled);
+        }
+        if written.saturating_sub(active.end()) >= self.step_bytes * STEPS_AHEAD_MAX {
+            return Ok(Active::FarEnough);
         }
         let length = self.step_bytes.min(self.filled_bytes - *written);
         active.file.write_at(&zeros(length), *written)?;
@@ -143,7 +160,7 @@ impl Filler {
             return Err(error.into());
         }
         *written += length;
-        Ok(false)
+        Ok(Active::NotYet)
     }
 
     /// One piece of the spare; returns whether more is to be done.
