@@ -131,6 +131,28 @@ fn a_closed_journal_that_lost_records_to_zeros_is_refused_where_they_were() {
 }
 
 #[test]
+fn a_closed_segment_that_lost_records_to_zeros_is_named_and_not_the_one_behind_it() {
+    for ahead in [0, 300] {
+        let disk = CrashDisk::new(1);
+        let mut journal = open(&disk).unwrap();
+        commit(&mut journal, 7);
+        drop(journal);
+        let name = &segments(&disk)[0];
+        disk.remove(&name.replace(".seg", ".idx")).unwrap();
+        let file = disk.open(name).unwrap();
+        let last_start = 64 + 5 * 124;
+        file.write_at(&vec![0; 124 + ahead], last_start).unwrap();
+        match open(&disk) {
+            Err(Error::Corrupt {
+                segment, offset, ..
+            }) => assert_eq!((&segment, offset), (name, last_start)),
+            other => panic!("expected a refusal, got {other:?}"),
+        }
+        assert_eq!(file.len().unwrap(), last_start + 124 + ahead as u64);
+    }
+}
+
+#[test]
 fn a_byte_among_the_zeros_is_cut_and_no_record_with_it() {
     for at in 0..FILLED_BYTES - 64 - 2 * 124 {
         let disk = CrashDisk::new(1);
