@@ -14,6 +14,7 @@ mod suggest;
 mod tests;
 
 use crate::Header;
+use crate::json::push_string;
 
 /// Most values in one filter, over all fields.
 pub const VALUES_MAX: usize = 256;
@@ -173,14 +174,17 @@ impl Filter {
     pub fn to_json(&self) -> String {
         let mut text = String::from("{");
         for (at, term) in self.terms.iter().enumerate() {
-            let values: Vec<serde_json::Value> = term
-                .values
-                .iter()
-                .map(|value| serde_json::Value::from(&**value))
-                .collect();
-            let comma = if at == 0 { "" } else { "," };
-            let values = serde_json::Value::Array(values);
-            text.push_str(&format!("{comma}\"{}\":{values}", term.field.as_str()));
+            if at > 0 {
+                text.push(',');
+            }
+            text.push_str(&format!("\"{}\":[", term.field.as_str()));
+            for (at, value) in term.values.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                push_string(&mut text, value);
+            }
+            text.push(']');
         }
         text.push('}');
         text
