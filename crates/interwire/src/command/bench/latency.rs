@@ -2,7 +2,7 @@
 
 use super::publish::Measured;
 use super::wire::{Connection, Latencies, Wire};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,9 +23,13 @@ pub async fn run(
         let (wire, run) = (Arc::clone(wire), run.to_owned());
         let (sent, taken) = (Arc::clone(&sent), Arc::clone(&taken));
         async move {
-            while let Ok(seen) = reader.next(wire.as_ref(), &run).await {
+            loop {
+                let seen = match reader.next(wire.as_ref(), &run).await {
+                    Ok(seen) => seen,
+                    Err(error) => return error,
+                };
                 let (Ok(sent), Ok(mut taken)) = (sent.lock(), taken.lock()) else {
-                    return;
+                    return anyhow!("the publisher panicked");
                 };
                 for number in seen.deliveries {
                     if let Some(start) = sent.get(number as usize) {
@@ -58,10 +62,11 @@ pub async fn run(
     }
     let published = start.elapsed();
     tokio::time::sleep(Duration::from_millis(500)).await;
+    if reading.is_finished() {
+        return Err(reading.await?.context("the reader ended"));
+    }
     reading.abort();
-    let mut taken = taken
-        .lock()
-        .map_err(|_| anyhow::anyhow!("a reader panicked"))?;
+    let mut taken = taken.lock().map_err(|_| anyhow!("a reader panicked"))?;
     Ok(Measured {
         per_second: f64::from(number) / published.as_secs_f64(),
         p50_ms: taken.percentile(0.5) / 1_000.0,

@@ -1,6 +1,6 @@
 //! NATS: JetStream publishes with acknowledgement, core subscriptions.
 
-use super::wire::{Seen, Wire, envelope, number_in, refuse};
+use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::Result;
 
 /// A running `nats-server`.
@@ -16,9 +16,18 @@ pub struct Nats {
 impl Wire for Nats {
     fn name(&self) -> String {
         if self.jetstream {
-            format!("nats jetstream {}", self.sync)
+            format!("nats jetstream sync={}", self.sync)
         } else {
             "nats core (not durable)".into()
+        }
+    }
+
+    fn system(&self) -> System {
+        match (self.jetstream, self.sync.as_str()) {
+            (false, _) => System::NatsCore,
+            (true, "always") => System::JetstreamAlways,
+            (true, sync) if sync.starts_with("default") => System::JetstreamDefault,
+            (true, _) => System::Other,
         }
     }
 
@@ -62,7 +71,7 @@ impl Wire for Nats {
         let Some((head, length)) = message_head(bytes.get(at..).unwrap_or_default()) else {
             return Ok(None);
         };
-        let end = at + head + length + 2;
+        let end = (at + head).saturating_add(length).saturating_add(2);
         let Some(body) = bytes.get(at + head..end) else {
             return Ok(None);
         };
@@ -90,10 +99,7 @@ impl Wire for Nats {
     }
 
     fn subscribed(&self, bytes: &[u8]) -> Result<Option<usize>> {
-        Ok(bytes
-            .windows(6)
-            .position(|window| window == b"PONG\r\n")
-            .map(|at| at + 6))
+        Ok(find(bytes, b"PONG\r\n").map(|at| at + 6))
     }
 
     fn parse(&self, bytes: &[u8], _run: &str) -> Result<Seen> {
@@ -104,18 +110,19 @@ impl Wire for Nats {
                 let Some((head, length)) = message_head(rest) else {
                     break;
                 };
-                let Some(body) = rest.get(head..head + length + 2) else {
+                let end = head.saturating_add(length).saturating_add(2);
+                let Some(body) = rest.get(head..end) else {
                     break;
                 };
                 if rest.starts_with(b"MSG bench.") {
                     seen.deliveries.extend(number_in(body));
                 } else {
-                    if body.windows(7).any(|window| window == b"\"error\"") {
+                    if find(body, b"\"error\"").is_some() {
                         refuse(body)?;
                     }
                     seen.acks += 1;
                 }
-                seen.used += head + length + 2;
+                seen.used += end;
             } else if rest.starts_with(b"PING\r\n") {
                 seen.answer.extend_from_slice(b"PONG\r\n");
                 seen.used += 6;
@@ -123,7 +130,7 @@ impl Wire for Nats {
                 // Core has no acknowledgement; a PONG after the publishes stands for it.
                 seen.acks += 1;
                 seen.used += 6;
-            } else if let Some(end) = rest.windows(2).position(|window| window == b"\r\n") {
+            } else if let Some(end) = find(rest, b"\r\n") {
                 if rest.starts_with(b"-ERR") || rest.starts_with(b"HMSG") {
                     refuse(rest)?;
                 }
@@ -134,11 +141,81 @@ impl Wire for Nats {
         }
         Ok(seen)
     }
+
+    fn forget(&self, run: &str) -> Vec<u8> {
+        if !self.jetstream {
+            return Vec::new();
+        }
+        format!("PUB $JS.API.STREAM.DELETE.BENCH_{run} _INBOX.{run}.gone 0\r\n\r\n").into_bytes()
+    }
 }
 
-/// Bytes up to the body, and the body's length, of one `MSG` line.
+/// Bytes up to the body, and the body's length, of one `MSG` line; none while the line is not whole.
 fn message_head(bytes: &[u8]) -> Option<(usize, usize)> {
-    let end = bytes.windows(2).position(|window| window == b"\r\n")?;
+    let end = find(bytes, b"\r\n")?;
     let line = std::str::from_utf8(bytes.get(..end)?).ok()?;
     Some((end + 2, line.rsplit(' ').next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Nats;
+    use crate::command::bench::wire::{System, Wire as _};
+
+    fn nats(sync: &str, jetstream: bool) -> Nats {
+        Nats {
+            address: String::new(),
+            sync: sync.into(),
+            jetstream,
+        }
+    }
+
+    #[test]
+    fn acknowledgements_and_messages_are_told_apart_by_their_subject() {
+        let bytes = b"MSG _INBOX.r.a 1 19\r\n{\"stream\":\"B\",\"seq\"\r\n\
+            MSG bench.r 2 16\r\n\"@@000000000007\"\r\nPING\r\n+OK\r\nMSG bench.r 2 16\r\n\"@@0000";
+        let seen = nats("always", true).parse(bytes, "r").unwrap();
+        assert_eq!((seen.acks, seen.deliveries), (1, vec![7]));
+        assert_eq!(seen.answer, b"PONG\r\n");
+        assert_eq!(seen.used, bytes.len() - 25);
+    }
+
+    #[test]
+    fn a_message_counts_once_it_is_whole() {
+        let bytes = b"MSG bench.r 2 16\r\n\"@@000000000007\"\r\n";
+        for end in 0..bytes.len() {
+            let seen = nats("always", true).parse(&bytes[..end], "r").unwrap();
+            assert_eq!((seen.used, seen.deliveries.len()), (0, 0), "{end}");
+        }
+    }
+
+    #[test]
+    fn refusals_end_the_run_with_the_servers_words() {
+        let always = nats("always", true);
+        let error = always.parse(b"-ERR 'no'\r\n", "r").unwrap_err();
+        assert!(error.to_string().contains("-ERR 'no'"));
+        let full = b"MSG _INBOX.r.a 1 12\r\n{\"error\":{}}\r\n";
+        assert!(always.parse(full, "r").is_err());
+        let huge = b"MSG bench.r 2 18446744073709551615\r\n";
+        assert_eq!(always.parse(huge, "r").unwrap().used, 0);
+    }
+
+    #[test]
+    fn the_stream_is_made_before_anything_is_published() {
+        let always = nats("always", true);
+        let bytes = b"INFO {}\r\nMSG _INBOX.r.made 1 2\r\n{}\r\n";
+        assert_eq!(always.welcome(bytes).unwrap(), Some(bytes.len()));
+        assert_eq!(always.welcome(&bytes[..bytes.len() - 1]).unwrap(), None);
+    }
+
+    #[test]
+    fn the_setting_says_which_peer_it_is() {
+        assert_eq!(nats("always", true).system(), System::JetstreamAlways);
+        assert_eq!(
+            nats("default-2min", true).system(),
+            System::JetstreamDefault
+        );
+        assert_eq!(nats("10s", true).system(), System::Other);
+        assert_eq!(nats("core", false).system(), System::NatsCore);
+    }
 }

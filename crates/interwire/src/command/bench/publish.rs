@@ -15,6 +15,13 @@ pub struct Measured {
     pub p99_ms: f64,
 }
 
+impl Measured {
+    /// In the order of the columns.
+    pub fn values(&self) -> [f64; 3] {
+        [self.per_second, self.p50_ms, self.p99_ms]
+    }
+}
+
 /// Publishes for `time` with `in_flight` publishes waiting, spread over `connections`.
 pub async fn run(
     wire: &dyn Wire,
