@@ -29,7 +29,7 @@ pub use handle::{Delivery, Handle, Outcome};
 pub use meter::Meter;
 pub use open::{Broker, OpenError};
 pub use publish::{Submission, label};
-pub use receipt::{Receipt, durability_word, write_fault};
+pub use receipt::{Receipt, durability_word};
 pub use request::Published;
 pub use settings::{Settings, Storage};
 pub use tail::{Batch, Tail};

@@ -3,6 +3,7 @@
 use exchange::RecipientState;
 use journal::{Cursor, Durability};
 use protocol::json::push_string;
+use protocol::verdict::write_fault;
 use protocol::{Fault, Header, Party};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The JSON object of `surface: Receipt`, appended to `out`.
+    /// The receipt's JSON object, appended to `out`.
     pub fn write_json(&self, out: &mut String) {
         out.push_str("{\"id\":");
         push_string(out, &self.header.id);
@@ -72,15 +73,4 @@ pub fn durability_word(durability: Durability) -> &'static str {
         Durability::Os => "os",
         Durability::Memory => "memory",
     }
-}
-
-/// `{"code","pointer","rule","detail"}`.
-pub fn write_fault(out: &mut String, fault: &Fault) {
-    let _ = write!(out, "{{\"code\":\"{}\",\"pointer\":", fault.code);
-    push_string(out, &fault.pointer);
-    out.push_str(",\"rule\":");
-    push_string(out, fault.rule);
-    out.push_str(",\"detail\":");
-    push_string(out, &fault.detail);
-    out.push('}');
 }

@@ -198,6 +198,7 @@ codes! {
     }
     Forbidden {
         GovernanceDenied = "governance_denied", "the actor may not take this action";
+        ForeignOrigin = "foreign_origin", "a page of another site may not use this exchange";
     }
     NotFound {
         NotFound = "not_found", "nothing of that name is here";

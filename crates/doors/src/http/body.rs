@@ -50,7 +50,7 @@ impl Media {
             Fault::new(
                 Code::UnsupportedMediaType,
                 "",
-                "surface: HTTP",
+                "OPENAPI",
                 format!(
                     "expected Content-Type application/json or application/x-ndjson in UTF-8, got {text:?}"
                 ),
@@ -66,7 +66,7 @@ impl Media {
             Self::Lines => Err(Fault::new(
                 Code::UnsupportedMediaType,
                 "",
-                "surface: HTTP",
+                "OPENAPI",
                 "expected Content-Type application/json here, got lines",
             )
             .into()),

@@ -201,7 +201,7 @@ pub(crate) fn write_list(out: &mut Vec<u8>, handle: &Handle, deliveries: &[Deliv
 
 fn not_a_delivery(text: &str) -> Rejection {
     let detail = format!("expected a delivery as it was handed out, got {text:?}");
-    Fault::new(Code::NotFound, "", "surface: deliveries", detail).into()
+    Fault::new(Code::NotFound, "", "ARCHITECTURE leases", detail).into()
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) struct Door {
     pub handle: Handle,
     pub settings: HttpSettings,
     pub stop: Stop,
+    /// Whether only this machine can connect.
+    pub is_loopback: bool,
     /// Cancelled when everything must end now: at the second stop or when the grace is over.
     pub end: CancellationToken,
     pub meter: Meter,
@@ -28,7 +30,12 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    pub(crate) fn new(handle: Handle, settings: HttpSettings, stop: Stop) -> Self {
+    pub(crate) fn new(
+        handle: Handle,
+        settings: HttpSettings,
+        stop: Stop,
+        is_loopback: bool,
+    ) -> Self {
         let mut registry = Registry::default();
         let meter = Meter::default();
         handle.meter().register(&mut registry);
@@ -38,6 +45,7 @@ impl Door {
             handle,
             settings,
             stop,
+            is_loopback,
             end,
             meter,
             registry,

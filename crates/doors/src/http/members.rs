@@ -39,7 +39,7 @@ impl<'d> Members<'d> {
                 push_escaped(&mut pointer, &name);
                 let detail = format!("expected only {}, got {name:?}", names.join(", "));
                 self.faults
-                    .push(Fault::new(self.code, pointer, "surface: HTTP", detail));
+                    .push(Fault::new(self.code, pointer, "OPENAPI", detail));
             }
         }
         self
@@ -110,7 +110,7 @@ impl<'d> Members<'d> {
             format!("/{name}")
         };
         self.faults
-            .push(Fault::new(self.code, pointer, "surface: HTTP", detail));
+            .push(Fault::new(self.code, pointer, "OPENAPI", detail));
     }
 
     /// Every fault, if there was one.

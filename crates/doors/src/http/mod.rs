@@ -1,5 +1,5 @@
 //! The HTTP door: one listener, JSON, HTTP/1.1 and HTTP/2 (cleartext), server-sent events and
-//! WebSocket (`surface: HTTP`).
+//! WebSocket (`GET /v1/openapi.json`, `docs/socket.md`).
 //!
 //! Envelopes travel as the bytes that were sent. Refusals are problem documents (RFC 9457), whatever
 //! refused. The door keeps no message: readers hold a place in the journal, and what they are sent is
@@ -18,6 +18,7 @@ mod messages;
 mod meter;
 mod openapi;
 mod operations;
+mod origin;
 mod output;
 mod percent;
 mod problem;

@@ -26,7 +26,7 @@ pub(crate) async fn metrics(call: Call) -> Answer {
         Fault::new(
             Code::InternalError,
             "",
-            "surface: HTTP",
+            "OPENAPI",
             "the metrics cannot be written",
         )
     })?;

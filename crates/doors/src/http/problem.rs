@@ -84,7 +84,7 @@ pub(crate) fn status(rejection: &Rejection) -> StatusCode {
 
 /// A refusal of the request itself: a parameter, a header or a body that cannot be read.
 pub(crate) fn bad_request(pointer: &str, detail: impl Into<String>) -> Rejection {
-    Fault::new(Code::BadRequest, pointer, "surface: HTTP", detail).into()
+    Fault::new(Code::BadRequest, pointer, "OPENAPI", detail).into()
 }
 
 /// Seconds after which a retry makes sense.

@@ -6,7 +6,8 @@ use super::door::{Door, RequestId};
 use super::meter::RequestLabels;
 use super::problem::{self, bad_request};
 use super::{
-    deliveries, inbox, messages, openapi, operations, socket, stream, subscriptions, validate,
+    deliveries, inbox, messages, openapi, operations, origin, socket, stream, subscriptions,
+    validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -158,7 +159,9 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
     let start = Instant::now();
     let (mut parts, body) = request.into_parts();
     let request_id = door.request_id(&parts.headers);
+    let neighbour = origin::check(&parts, door.is_loopback, &door.settings.hosts);
     let answer = match RawPathParams::from_request_parts(&mut parts, &()).await {
+        _ if neighbour.is_err() => neighbour.map(|()| Response::new(Body::empty())),
         Ok(params) => {
             let (door, request_id) = (Arc::clone(&door), request_id.clone());
             (route.handler)(Call {
@@ -201,7 +204,7 @@ async fn other_method(
         Ok(response)
     } else {
         let detail = format!("expected {allow} on {path}, got {}", request.method());
-        Err(Fault::new(Code::MethodNotAllowed, "", "surface: HTTP", detail).into())
+        Err(Fault::new(Code::MethodNotAllowed, "", "OPENAPI", detail).into())
     };
     let method = if is_options { "OPTIONS" } else { "other" };
     let mut response = finish(&door, path, method, &request_id, start, answer);
@@ -212,10 +215,10 @@ async fn other_method(
 async fn no_route(door: Arc<Door>, request: Request) -> Response<Body> {
     let request_id = door.request_id(request.headers());
     let detail = format!(
-        "expected a path of /v1/openapi.json, got {:?}",
+        "expected one of the paths in /v1/openapi.json, got {:?}",
         request.uri().path().chars().take(256).collect::<String>()
     );
-    let refused = Fault::new(Code::RouteNotFound, "", "surface: HTTP", detail).into();
+    let refused = Fault::new(Code::RouteNotFound, "", "OPENAPI", detail).into();
     finish(
         &door,
         "unknown",

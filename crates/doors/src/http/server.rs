@@ -32,7 +32,10 @@ const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
 /// second it returns at once.
 pub async fn serve(listener: TcpListener, handle: Handle, settings: HttpSettings, stop: Stop) {
     let grace = settings.drain_grace();
-    let door = Arc::new(Door::new(handle, settings, stop));
+    let is_loopback = listener
+        .local_addr()
+        .is_ok_and(|address| address.ip().is_loopback());
+    let door = Arc::new(Door::new(handle, settings, stop, is_loopback));
     let router = routes::router(&door);
     let builder = Arc::new(builder(&door.settings));
     while let Some(accepted) = accept(&listener, &door.stop).await {

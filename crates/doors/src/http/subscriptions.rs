@@ -38,7 +38,7 @@ pub(crate) async fn show(call: Call) -> Answer {
         None => Err(Fault::new(
             Code::NotFound,
             "",
-            "surface: subscriptions",
+            "ARCHITECTURE subscriptions",
             format!("expected the name of a durable subscription, got {name:?}"),
         )
         .into()),
@@ -118,7 +118,13 @@ fn check_name(name: &str) -> Result<(), Rejection> {
     let detail = format!(
         "expected a name of 1 to {NAME_BYTES_MAX} letters, digits, `.`, `_`, `:` or `-`, got {name:?}"
     );
-    Err(Fault::new(Code::PatternMismatch, "", "surface: subscriptions", detail).into())
+    Err(Fault::new(
+        Code::PatternMismatch,
+        "",
+        "ARCHITECTURE subscriptions",
+        detail,
+    )
+    .into())
 }
 
 fn answer(status: StatusCode, view: &SubscriptionView) -> Response<Body> {

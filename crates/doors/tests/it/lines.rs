@@ -147,7 +147,7 @@ async fn a_client_that_writes_all_before_it_reads_is_served() {
         .map(|number| aee(&format!("m-{number}"), "agent.b", "{}") + "\n")
         .collect();
     let head = format!(
-        "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: {LINES}\r\n\
+        "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {LINES}\r\n\
          Content-Length: {}\r\n\r\n",
         body.len()
     );

@@ -182,3 +182,28 @@ async fn a_sane_request_id_is_taken_over_and_another_is_not() {
     );
     world.stop().await;
 }
+
+#[tokio::test]
+async fn a_page_of_another_site_gets_nothing() {
+    let world = World::start().await;
+    for path in ["/v1/messages", "/v1/stream", "/v1/socket", "/metrics"] {
+        let foreign = world
+            .client
+            .get(world.url(path))
+            .header("origin", "https://evil.example")
+            .send()
+            .await
+            .unwrap();
+        let foreign = Answer::of(foreign).await;
+        foreign.refuses(403, "foreign_origin");
+        let rebound = world
+            .client
+            .get(world.url(path))
+            .header("host", "evil.example")
+            .send()
+            .await
+            .unwrap();
+        Answer::of(rebound).await.refuses(403, "foreign_origin");
+    }
+    world.stop().await;
+}

@@ -326,6 +326,19 @@ pub static SETTINGS: &[Setting] = &[
         http.pull_wait_ms_max,
         "Milliseconds that a pull may wait."
     ),
+    text!(
+        "http.hosts",
+        "Host names, with commas between, under which a proxy may reach an exchange on loopback.",
+        |plan| plan.http.hosts.join(","),
+        |plan, text| {
+            let names = text
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty());
+            plan.http.hosts = names.map(str::to_ascii_lowercase).collect();
+            Ok(())
+        }
+    ),
     number!(
         "http.drain_grace_ms",
         0,

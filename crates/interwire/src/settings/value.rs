@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn sizes_may_carry_their_unit() {
-        assert_eq!(whole::<u64>("64 MiB", 1), Ok(64 << 20));
-        assert_eq!(whole::<usize>("1_024", 1), Ok(1024));
-        assert_eq!(whole::<u64>("4KiB", 1), Ok(4096));
+        assert_eq!(whole::<u64>("64 MiB", 1, u64::MAX), Ok(64 << 20));
+        assert_eq!(whole::<usize>("1_024", 1, u64::MAX), Ok(1024));
+        assert_eq!(whole::<u64>("4KiB", 1, u64::MAX), Ok(4096));
         for text in [
             "",
             "-1",
@@ -79,7 +79,7 @@ mod tests {
             "1 TB",
             "16777217GiB ",
         ] {
-            let read = whole::<u32>(text, 1);
+            let read = whole::<u32>(text, 1, u64::MAX);
             assert_eq!(read, Err("a whole number of at least 1".into()), "{text}");
         }
     }

@@ -110,7 +110,7 @@ impl Connection {
             }
             None => {
                 let detail = "expected the `ref` of a reader on this socket";
-                let fault = Fault::new(Code::NotFound, "/ref", "surface: socket", detail);
+                let fault = Fault::new(Code::NotFound, "/ref", "SOCKET", detail);
                 self.refuse(reference, &fault.into(), "").await
             }
         }
@@ -119,12 +119,7 @@ impl Connection {
     pub(super) fn refuse_reader(&self, reference: &str) -> Option<Rejection> {
         if self.readers.contains_key(reference) {
             let detail = "expected a `ref` that no reader on this socket has";
-            let fault = Fault::new(
-                Code::SubscriptionConflict,
-                "/ref",
-                "surface: socket",
-                detail,
-            );
+            let fault = Fault::new(Code::SubscriptionConflict, "/ref", "SOCKET", detail);
             return Some(fault.into());
         }
         (self.readers.len() >= self.door.settings.socket_readers_max)

@@ -96,7 +96,7 @@ pub(crate) fn read(text: &str, rules: &Rules, limits: &FrameLimits) -> Incoming 
 
 /// The refusal of a frame that is not an operation.
 pub(crate) fn bad_frame(pointer: &str, detail: impl Into<String>) -> Rejection {
-    Fault::new(Code::BadFrame, pointer, "surface: socket", detail).into()
+    Fault::new(Code::BadFrame, pointer, "SOCKET", detail).into()
 }
 
 fn reference(frame: Value<'_>) -> Result<Reference, Rejection> {

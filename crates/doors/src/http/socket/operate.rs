@@ -134,5 +134,5 @@ impl Connection {
 
 pub(super) fn overloaded(what: &str) -> Rejection {
     let detail = format!("expected room for more {what}, got none");
-    Fault::new(Code::Overloaded, "", "surface: socket", detail).into()
+    Fault::new(Code::Overloaded, "", "SOCKET", detail).into()
 }
