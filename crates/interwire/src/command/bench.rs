@@ -115,14 +115,14 @@ pub struct Arguments {
     #[arg(long)]
     pid: Option<u32>,
     /// Bytes per envelope
-    #[arg(long, default_value_t = 1_024)]
+    #[arg(long, default_value_t = 1_024, value_parser = bytes)]
     bytes: usize,
     /// Seconds per measurement
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
     /// Rounds; the median is printed
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
     /// One JSON object per row
     #[arg(long)]
     json: bool,
@@ -132,6 +132,15 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.0..=3_600.0).contains(&seconds) => Ok(seconds),
         _ => Err("expected seconds from 0 to 3600".into()),
+    }
+}
+
+/// The measurements' own envelope has about 400 bytes without filling; a peer's command says its
+/// length before it is written.
+fn bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes) if (512..=1 << 20).contains(&bytes) => Ok(bytes),
+        _ => Err("expected bytes from 512 to 1048576".into()),
     }
 }
 

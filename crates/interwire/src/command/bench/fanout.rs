@@ -90,7 +90,7 @@ pub async fn run(
     let (mut sent, mut acked) = (0_usize, 0_usize);
     let mut out = Vec::new();
     let waits_for_acks = wire.system().acknowledges();
-    while start.elapsed() < time {
+    while sent == 0 || start.elapsed() < time {
         state.check()?;
         // Bound by both: acknowledgements, and the slowest reader, or memory is what is measured.
         let room = window.min((state.least() + 4 * window).saturating_sub(sent));

@@ -6,6 +6,9 @@ use anyhow::{Result, anyhow};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// The longest wait for the last deliveries.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Publishes `per_second` for `time` to one reader; per_second of the result is what was reached.
 pub async fn run(
     wire: &Arc<dyn Wire>,
@@ -44,7 +47,7 @@ pub async fn run(
     let gap = Duration::from_secs(1) / per_second;
     let mut number = 0_u32;
     let mut out = Vec::new();
-    while start.elapsed() < time {
+    while number == 0 || start.elapsed() < time {
         out.clear();
         while start + gap * number <= Instant::now() {
             wire.publish(&mut out, run, u64::from(number), size);
@@ -61,7 +64,18 @@ pub async fn run(
         let _ = tokio::time::timeout_at(due, publisher.next(wire.as_ref(), run)).await;
     }
     let published = start.elapsed();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    // What comes late counts; what does not come in time is a system that cannot keep up.
+    let patience = Instant::now();
+    while patience.elapsed() < PATIENCE && !reading.is_finished() {
+        if taken
+            .lock()
+            .is_ok_and(|taken| taken.len() >= number as usize)
+        {
+            break;
+        }
+        let turn = Duration::from_millis(5);
+        let _ = tokio::time::timeout(turn, publisher.next(wire.as_ref(), run)).await;
+    }
     if reading.is_finished() {
         return Err(reading.await?.context("the reader ended"));
     }

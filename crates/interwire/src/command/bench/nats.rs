@@ -211,10 +211,7 @@ mod tests {
     #[test]
     fn the_setting_says_which_peer_it_is() {
         assert_eq!(nats("always", true).system(), System::JetstreamAlways);
-        assert_eq!(
-            nats("default-2min", true).system(),
-            System::JetstreamDefault
-        );
+        assert_eq!(nats("default", true).system(), System::JetstreamDefault);
         assert_eq!(nats("10s", true).system(), System::Other);
         assert_eq!(nats("core", false).system(), System::NatsCore);
     }

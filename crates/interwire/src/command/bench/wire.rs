@@ -237,6 +237,11 @@ impl Latencies {
             .push(u32::try_from(start.elapsed().as_micros()).unwrap_or(u32::MAX));
     }
 
+    /// How many were noted.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Adds another set.
     pub fn merge(&mut self, other: Self) {
         self.0.extend(other.0);
