@@ -1,7 +1,7 @@
 //! Fan-out: one publisher, many live readers of the same stream, as fast as all keep up.
 
-use super::wire::{Connection, Wire};
-use anyhow::{Result, anyhow, bail};
+use super::wire::{Connection, READER, Wire};
+use anyhow::{Result, anyhow, bail, ensure};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -54,11 +54,11 @@ pub async fn run(
         counts: (0..readers).map(|_| AtomicUsize::new(0)).collect(),
         ended: Mutex::default(),
     });
-    let mut publisher = Connection::open(wire.as_ref(), run).await?;
+    let mut publisher = Connection::open(wire.as_ref(), run, 0).await?;
     // Dropped, and with it every reader, however this ends.
     let mut tasks = JoinSet::new();
     for reader in 0..readers {
-        let mut connection = Connection::open(side.as_ref(), run).await?;
+        let mut connection = Connection::open(side.as_ref(), run, READER + reader as u64).await?;
         connection.subscribe(side.as_ref(), run, reader).await?;
         let (side, run, state) = (Arc::clone(&side), run.to_owned(), Arc::clone(&state));
         tasks.spawn(async move {
@@ -94,6 +94,10 @@ pub async fn run(
         state.check()?;
         // Bound by both: acknowledgements, and the slowest reader, or memory is what is measured.
         let room = window.min((state.least() + 4 * window).saturating_sub(sent));
+        ensure!(
+            acked <= sent,
+            "{acked} acknowledgements for {sent} messages"
+        );
         let in_flight = if waits_for_acks { sent - acked } else { 0 };
         let burst = room.saturating_sub(in_flight);
         if burst > 0 {

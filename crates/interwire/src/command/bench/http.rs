@@ -44,7 +44,7 @@ impl Wire for Http {
         self.address.clone()
     }
 
-    fn hello(&self, _run: &str) -> Vec<u8> {
+    fn hello(&self, _run: &str, _lane: u64) -> Vec<u8> {
         Vec::new()
     }
 

@@ -1,7 +1,7 @@
 //! What quiet readers cost the server: its resident memory before and after they come.
 
 use super::ours::Ours;
-use super::wire::Connection;
+use super::wire::{Connection, READER};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub async fn run(ours: &Ours, run: &str, readers: usize, pid: u32) -> Result<(f6
     let before = settled(pid).await?;
     let mut open = Vec::with_capacity(readers);
     for reader in 0..readers {
-        let mut connection = Connection::open(ours, run).await?;
+        let mut connection = Connection::open(ours, run, READER + reader as u64).await?;
         connection.subscribe(ours, run, reader).await?;
         open.push(connection);
     }

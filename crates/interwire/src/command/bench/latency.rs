@@ -1,7 +1,7 @@
 //! End to end at a fixed rate: from the publisher's send to the reader's receipt.
 
 use super::publish::Measured;
-use super::wire::{Connection, Latencies, Wire};
+use super::wire::{Connection, Latencies, READER, Wire};
 use anyhow::{Result, anyhow};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ pub async fn run(
 ) -> Result<Measured> {
     let sent: Arc<Mutex<Vec<Instant>>> = Arc::default();
     let taken: Arc<Mutex<Latencies>> = Arc::default();
-    let mut publisher = Connection::open(wire.as_ref(), run).await?;
-    let mut reader = Connection::open(wire.as_ref(), run).await?;
+    let mut publisher = Connection::open(wire.as_ref(), run, 0).await?;
+    let mut reader = Connection::open(wire.as_ref(), run, READER).await?;
     reader.subscribe(wire.as_ref(), run, 0).await?;
     let reading = tokio::spawn({
         let (wire, run) = (Arc::clone(wire), run.to_owned());

@@ -1,6 +1,6 @@
 //! NATS: JetStream publishes with acknowledgement, core subscriptions.
 
-use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
+use super::wire::{LANE, Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::Result;
 
 /// A running `nats-server`.
@@ -35,18 +35,18 @@ impl Wire for Nats {
         self.address.clone()
     }
 
-    fn hello(&self, run: &str) -> Vec<u8> {
+    fn hello(&self, run: &str, lane: u64) -> Vec<u8> {
         let mut out = b"CONNECT {\"verbose\":false,\"pedantic\":false,\"lang\":\"bench\",\
             \"version\":\"1\",\"protocol\":1,\"headers\":true,\"no_responders\":true}\r\n"
             .to_vec();
-        out.extend_from_slice(format!("SUB _INBOX.{run}.> 1\r\n").as_bytes());
+        out.extend_from_slice(format!("SUB _INBOX.{run}.{lane}.> 1\r\n").as_bytes());
         if self.jetstream {
             let stream = format!(
                 "{{\"name\":\"BENCH_{run}\",\"subjects\":[\"bench.{run}\"],\"storage\":\"file\",\
                  \"retention\":\"limits\",\"num_replicas\":1}}"
             );
             let put = format!(
-                "PUB $JS.API.STREAM.CREATE.BENCH_{run} _INBOX.{run}.made {}\r\n{stream}\r\n",
+                "PUB $JS.API.STREAM.CREATE.BENCH_{run} _INBOX.{run}.{lane}.made {}\r\n{stream}\r\n",
                 stream.len()
             );
             out.extend_from_slice(put.as_bytes());
@@ -85,7 +85,9 @@ impl Wire for Nats {
 
     fn publish(&self, out: &mut Vec<u8>, run: &str, number: u64, size: usize) {
         let head = if self.jetstream {
-            format!("PUB bench.{run} _INBOX.{run}.a {size}\r\n")
+            // Only the connection that published hears of it.
+            let lane = number / LANE;
+            format!("PUB bench.{run} _INBOX.{run}.{lane}.a {size}\r\n")
         } else {
             format!("PUB bench.{run} {size}\r\n")
         };
@@ -146,7 +148,7 @@ impl Wire for Nats {
         if !self.jetstream {
             return Vec::new();
         }
-        format!("PUB $JS.API.STREAM.DELETE.BENCH_{run} _INBOX.{run}.gone 0\r\n\r\n").into_bytes()
+        format!("PUB $JS.API.STREAM.DELETE.BENCH_{run} _INBOX.{run}.0.gone 0\r\n\r\n").into_bytes()
     }
 }
 
@@ -160,7 +162,7 @@ fn message_head(bytes: &[u8]) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::Nats;
-    use crate::command::bench::wire::{System, Wire as _};
+    use crate::command::bench::wire::{LANE, System, Wire as _};
 
     fn nats(sync: &str, jetstream: bool) -> Nats {
         Nats {
@@ -206,6 +208,16 @@ mod tests {
         let bytes = b"INFO {}\r\nMSG _INBOX.r.made 1 2\r\n{}\r\n";
         assert_eq!(always.welcome(bytes).unwrap(), Some(bytes.len()));
         assert_eq!(always.welcome(&bytes[..bytes.len() - 1]).unwrap(), None);
+    }
+
+    #[test]
+    fn each_connection_hears_only_of_its_own_publishes() {
+        let always = nats("always", true);
+        let hello = String::from_utf8(always.hello("r", 3)).unwrap();
+        assert!(hello.contains("SUB _INBOX.r.3.> 1\r\n"), "{hello}");
+        let mut out = Vec::new();
+        always.publish(&mut out, "r", 3 * LANE + 5, 512);
+        assert!(out.starts_with(b"PUB bench.r _INBOX.r.3.a 512\r\n"));
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Wire for Ours {
         self.address.clone()
     }
 
-    fn hello(&self, _run: &str) -> Vec<u8> {
+    fn hello(&self, _run: &str, _lane: u64) -> Vec<u8> {
         format!(
             "GET /v1/socket HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\

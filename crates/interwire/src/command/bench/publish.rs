@@ -1,6 +1,6 @@
 //! Durable publish: a closed loop with a fixed number of publishes in flight.
 
-use super::wire::{Connection, Latencies, Wire};
+use super::wire::{Connection, LANE, Latencies, Wire};
 use anyhow::Result;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -32,8 +32,8 @@ pub async fn run(
     time: Duration,
 ) -> Result<Measured> {
     let mut open = Vec::new();
-    for _ in 0..connections {
-        open.push(Connection::open(wire, run).await?);
+    for lane in 0..connections {
+        open.push(Connection::open(wire, run, lane as u64).await?);
     }
     let window = (in_flight / connections).max(1);
     let start = Instant::now();
@@ -81,7 +81,7 @@ async fn publish(
 ) -> Result<(usize, f64, Latencies)> {
     let mut waiting: VecDeque<Instant> = VecDeque::with_capacity(window);
     let mut latencies = Latencies::default();
-    let first = lane * 1_000_000_000;
+    let first = lane * LANE;
     let (mut number, mut acks) = (first, 0);
     let mut out = Vec::with_capacity(window * (size + 128));
     loop {

@@ -31,7 +31,7 @@ impl Wire for Redis {
         self.address.clone()
     }
 
-    fn hello(&self, _run: &str) -> Vec<u8> {
+    fn hello(&self, _run: &str, _lane: u64) -> Vec<u8> {
         command(&[b"PING"])
     }
 

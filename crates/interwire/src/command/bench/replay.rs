@@ -5,7 +5,7 @@
 
 use super::http::Http;
 use super::ours::Ours;
-use super::wire::{Connection, Wire as _};
+use super::wire::{Connection, READER, Wire as _};
 use anyhow::{Result, ensure};
 use std::time::Instant;
 
@@ -47,7 +47,7 @@ impl Journal {
         let found = journal.read("").await?.delivered;
         let bulk = least.saturating_sub(found + FEW);
         let (few, many) = (journal.few(), format!("{run}many"));
-        let mut connection = Connection::open(ours, run).await?;
+        let mut connection = Connection::open(ours, run, 0).await?;
         let (mut sent, mut acked) = (0, 0);
         let mut out = Vec::new();
         while acked < bulk + FEW {
@@ -87,7 +87,7 @@ impl Journal {
     }
 
     async fn read(&self, filter: &str) -> Result<Reading> {
-        let mut connection = Connection::open(&self.http, &self.run).await?;
+        let mut connection = Connection::open(&self.http, &self.run, READER).await?;
         let start = Instant::now();
         let request = self.http.stream(&format!("from=earliest{filter}"));
         connection.request(&self.http, &request).await?;

@@ -46,6 +46,12 @@ impl System {
     }
 }
 
+/// Numbers of one publishing connection; the first of lane `n` is `n` times as many.
+pub const LANE: u64 = 1_000_000_000;
+
+/// The lane of a connection that does not publish.
+pub const READER: u64 = 1_000;
+
 /// Stands for the number of a message that no measurement sent.
 pub const UNNUMBERED: u64 = u64::MAX;
 
@@ -72,11 +78,11 @@ pub trait Wire: Send + Sync {
     fn system(&self) -> System;
     /// `host:port`.
     fn address(&self) -> String;
-    /// Bytes to send after connecting.
-    fn hello(&self, run: &str) -> Vec<u8>;
+    /// Bytes to send after connecting. `lane` tells connections of one run apart.
+    fn hello(&self, run: &str, lane: u64) -> Vec<u8>;
     /// Reads the handshake's answer; bytes used, or none when more is needed.
     fn welcome(&self, bytes: &[u8]) -> Result<Option<usize>>;
-    /// Bytes that make one publish of message `number`.
+    /// Bytes that make one publish of message `number`, whose lane is that of its connection.
     fn publish(&self, out: &mut Vec<u8>, run: &str, number: u64, size: usize);
     /// Bytes that make a live subscription of everything of this run.
     fn subscribe(&self, run: &str, reader: usize) -> Vec<u8>;
@@ -101,7 +107,7 @@ pub async fn forget(wire: &dyn Wire, run: &str) -> Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    let mut connection = Connection::open(wire, run).await?;
+    let mut connection = Connection::open(wire, run, 0).await?;
     connection.send(&bytes).await?;
     connection.receive().await
 }
@@ -116,7 +122,7 @@ pub struct Connection {
 
 impl Connection {
     /// Connects and shakes hands.
-    pub async fn open(wire: &dyn Wire, run: &str) -> Result<Self> {
+    pub async fn open(wire: &dyn Wire, run: &str, lane: u64) -> Result<Self> {
         let address = wire.address();
         let stream = TcpStream::connect(&address)
             .await
@@ -127,7 +133,7 @@ impl Connection {
             buffer: Vec::with_capacity(1 << 17),
             is_unread: false,
         };
-        connection.send(&wire.hello(run)).await?;
+        connection.send(&wire.hello(run, lane)).await?;
         loop {
             if let Some(used) = wire.welcome(&connection.buffer)? {
                 connection.consume(used);
