@@ -5,7 +5,9 @@ use crate::ring::Ring;
 use crate::turn::{Batch, Condition, Turn};
 use crate::{Clock, Handle, Meter, Settings, Storage, indexer};
 use exchange::{Exchange, Record};
-use journal::{Disk, Durability, Index, Journal, MemoryDisk, Options, Reader, RealDisk, Syncer};
+use journal::{
+    Disk, Durability, Filler, Index, Journal, MemoryDisk, Options, Reader, RealDisk, Syncer,
+};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,8 +50,8 @@ pub struct Broker {
     handle: Handle,
     turn: JoinHandle<()>,
     index: JoinHandle<()>,
-    /// Ends the thread that syncs beside the appends, when there is one.
-    syncing: Option<std::sync::mpsc::Sender<()>>,
+    /// Dropped at the end; ends the threads that sync beside the appends and write ahead of them.
+    helping: Vec<std::sync::mpsc::Sender<()>>,
 }
 
 impl Broker {
@@ -113,10 +115,13 @@ impl Broker {
             index: Mutex::new(index),
             settings: settings.clone(),
         });
-        let syncing = match settings.durability {
-            Durability::Os => Some(sync_beside(journal.syncer())?),
-            Durability::Fsync | Durability::Memory => None,
-        };
+        let mut helping = Vec::new();
+        if settings.durability == Durability::Os {
+            helping.push(sync_beside(journal.syncer())?);
+        }
+        if settings.storage != Storage::Memory {
+            helping.push(write_ahead(journal.filler(), reader.clone())?);
+        }
         let turn = Turn {
             settings,
             clock,
@@ -146,7 +151,7 @@ impl Broker {
             handle: Handle { shared },
             turn,
             index,
-            syncing,
+            helping,
         })
     }
 
@@ -159,7 +164,7 @@ impl Broker {
     /// Commits what is queued, stops the loop and waits for it.
     pub async fn close(self) {
         self.handle.close().await;
-        drop(self.syncing);
+        drop(self.helping);
         let (turn, index) = (self.turn, self.index);
         let joined = tokio::task::spawn_blocking(move || (turn.join(), index.join())).await;
         if !matches!(joined, Ok((Ok(()), Ok(())))) {
@@ -178,6 +183,31 @@ fn sync_beside(syncer: Syncer) -> Result<std::sync::mpsc::Sender<()>, OpenError>
                 if let Err(error) = syncer.sync() {
                     tracing::error!(%error, "the journal cannot be synced");
                 }
+            }
+        })
+        .map_err(OpenError::Thread)?;
+    Ok(alive)
+}
+
+/// While nothing is appended: writes ahead of the journal, a small step at a time, which makes the
+/// commits that come later faster.
+fn write_ahead(filler: Filler, reader: Reader) -> Result<std::sync::mpsc::Sender<()>, OpenError> {
+    const STEP_EVERY: Duration = Duration::from_millis(20);
+    const LOOK_EVERY: Duration = Duration::from_millis(500);
+    let (alive, stopped) = std::sync::mpsc::channel::<()>();
+    std::thread::Builder::new()
+        .name("interwire-ahead".into())
+        .spawn(move || {
+            let (mut pause, mut seen) = (STEP_EVERY, reader.range().1);
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let (_, last) = reader.range();
+                let is_quiet = last == seen;
+                seen = last;
+                pause = if is_quiet && filler.step().unwrap_or(false) {
+                    STEP_EVERY
+                } else {
+                    LOOK_EVERY
+                };
             }
         })
         .map_err(OpenError::Thread)?;

@@ -2,7 +2,7 @@
 
 use crate::reader::Shared;
 use crate::segment::{Header, Segment};
-use crate::{Disk, Error, Reader, Recovery, frame, recovery};
+use crate::{Disk, Error, Filler, Reader, Recovery, filler, frame, recovery};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -50,6 +50,7 @@ pub struct Journal {
     pub(crate) manifest: crate::manifest::Manifest,
     pub(crate) shared: Arc<Shared>,
     pub(crate) active: Arc<Segment>,
+    pub(crate) spare: Arc<filler::Spare>,
     /// The newest sequence that a sync has covered.
     pub(crate) synced: Arc<AtomicU64>,
     /// Appended records that are not written yet.
@@ -137,11 +138,11 @@ impl Journal {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let written = self.write();
-        if written.is_err() {
-            self.is_poisoned.store(true, Ordering::Release);
-        }
-        written
+        self.write().inspect_err(|_| self.poison())
+    }
+
+    fn poison(&self) {
+        self.is_poisoned.store(true, Ordering::Release);
     }
 
     fn is_poisoned(&self) -> bool {
@@ -153,11 +154,7 @@ impl Journal {
             self.roll()?;
         }
         let start = self.active.end();
-        self.active.file.write_at(&self.pending, start)?;
-        if self.options.durability == Durability::Fsync {
-            self.active.file.sync()?;
-            self.synced.store(self.next - 1, Ordering::Release);
-        }
+        self.write_pending(start)?;
         for (sequence, offset) in self.starts.drain(..) {
             self.active.note(sequence, start + offset);
         }
@@ -167,9 +164,37 @@ impl Journal {
         Ok(())
     }
 
+    fn write_pending(&self, start: u64) -> Result<(), Error> {
+        let mut written = self.active.written.lock();
+        // While this waited, the sync of what was written ahead may have failed.
+        if self.is_poisoned() {
+            return Err(Error::Poisoned);
+        }
+        let is_synced = self.options.durability == Durability::Fsync;
+        let put = || {
+            self.active.file.write_at(&self.pending, start)?;
+            if is_synced {
+                self.active.file.sync()?;
+            }
+            Ok(())
+        };
+        // Before the lock is given back: nothing is written ahead after a failure.
+        put().inspect_err(|_: &Error| self.poison())?;
+        if is_synced {
+            self.synced.store(self.next - 1, Ordering::Release);
+        }
+        *written = (*written).max(start + self.pending.len() as u64);
+        Ok(())
+    }
+
     /// Seals the active segment and begins the next. Batches never span segments.
     fn roll(&mut self) -> Result<(), Error> {
         let last = self.shared.range().1;
+        let mut written = self.active.written.lock();
+        self.active.file.truncate(self.active.end())?;
+        // Nothing is written ahead into a closed segment.
+        *written = u64::MAX;
+        drop(written);
         if self.options.durability == Durability::Os {
             self.active.file.sync()?;
             self.synced.store(last, Ordering::Release);
@@ -181,7 +206,7 @@ impl Journal {
             first: last + 1,
             created_ms: self.options.now_ms,
         };
-        self.active = Arc::new(Segment::create(self.disk.as_ref(), header)?);
+        self.active = Arc::new(Segment::create(self.disk.as_ref(), header, &self.spare)?);
         self.shared.add(Arc::clone(&self.active));
         Ok(())
     }
@@ -204,6 +229,22 @@ impl Journal {
         }
     }
 
+    /// Something that writes zeros where records will be, while nobody waits; commits into them are
+    /// faster. Nothing is written ahead without it.
+    #[must_use]
+    pub fn filler(&self) -> Filler {
+        let (step_bytes, filled_bytes) = filler::sizes(&self.options);
+        Filler {
+            disk: Arc::clone(&self.disk),
+            shared: Arc::clone(&self.shared),
+            spare: Arc::clone(&self.spare),
+            is_poisoned: Arc::clone(&self.is_poisoned),
+            durability: self.options.durability,
+            step_bytes,
+            filled_bytes,
+        }
+    }
+
     /// Syncs, and notes that nothing was lost.
     ///
     /// # Errors
@@ -219,6 +260,13 @@ impl Journal {
         }
         self.manifest.clean_last = Some(self.next - 1);
         self.manifest.write(self.disk.as_ref())
+    }
+}
+
+/// A [`Filler`] may live longer, and the folder may be opened again.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.spare.end();
     }
 }
 

@@ -22,6 +22,7 @@
 mod cursor;
 mod disk;
 mod error;
+mod filler;
 pub mod frame;
 mod index;
 mod journal;
@@ -29,10 +30,12 @@ mod manifest;
 mod reader;
 mod recovery;
 mod segment;
+mod zeros;
 
 pub use cursor::{Cursor, CursorFault};
 pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};
 pub use error::Error;
+pub use filler::Filler;
 pub use index::{Index, IndexRow};
 pub use journal::{Durability, Journal, Options, Syncer};
 pub use reader::{Reader, Record};

@@ -132,7 +132,7 @@ impl Reader {
             // The record is longer than the range; its own head says how long.
             let mut head = [0; frame::HEAD_BYTES];
             let mut at = start;
-            while segment.file.read_at(&mut head, at)? == head.len() {
+            while at < end && segment.file.read_at(&mut head, at)? == head.len() {
                 let Some((sequence, bytes)) = frame::peek(&head) else {
                     break;
                 };

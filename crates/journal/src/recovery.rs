@@ -5,17 +5,22 @@
 //! is cut with them) or it was durable and is damaged (then a later record says so, and nothing
 //! starts).
 
+use crate::filler::Spare;
 use crate::frame::{self, Scan};
 use crate::journal::{Durability, Journal, Options};
 use crate::manifest::{self, Manifest};
 use crate::reader::Shared;
-use crate::segment::{self, HEADER_BYTES, Header, Scanned, Segment};
-use crate::{Disk, DiskFile, Error};
+use crate::segment::{self, HEADER_BYTES, Header, SPARE, Scanned, Segment};
+use crate::{Disk, DiskFile, Error, zeros};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// Kind of a placeholder that [`salvage`] writes for a record it could not read.
 pub const LOST: u8 = 255;
+
+/// A body that ends in more zeros than this says nothing about the records before it. Without a bound,
+/// every forged head in a torn body would have all the space behind it summed.
+const ZEROS_MAX: u64 = 1 << 20;
 
 /// What opening found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +29,7 @@ pub struct Recovery {
     pub segments: usize,
     /// The newest sequence.
     pub last: u64,
-    /// Bytes of torn tail that were cut; no commit covered them.
+    /// Bytes of torn tail that were cut, and of zeros behind it; no commit covered them.
     pub cut_bytes: u64,
     /// Segments that had to be read whole because their sidecar was missing or stale.
     pub rescanned: usize,
@@ -33,8 +38,9 @@ pub struct Recovery {
 }
 
 pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Error> {
-    let mut names: Vec<(u64, String)> = disk
-        .list()?
+    let files = disk.list()?;
+    let has_spare = files.iter().any(|name| name == SPARE);
+    let mut names: Vec<(u64, String)> = files
         .into_iter()
         .filter_map(|name| segment::first_of(&name).map(|first| (first, name)))
         .collect();
@@ -63,15 +69,17 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         if let Some(what) = header_fault(name, file.as_ref(), &manifest, *first)? {
             // A segment is durable before anything is written into it, so a torn header is a
             // creation that no commit ever followed.
-            let is_unused = is_last && file.len()? <= HEADER_BYTES && clean_last.is_none();
+            let is_unused = is_last
+                && clean_last.is_none()
+                && zeros::begin(file.as_ref(), HEADER_BYTES)? <= HEADER_BYTES;
             if is_unused && at > 0 {
-                recovery.cut_bytes += file.len()?;
+                recovery.cut_bytes += file.len()?.min(HEADER_BYTES);
                 disk.remove(name)?;
                 disk.sync_folder()?;
                 continue;
             }
             if is_unused {
-                recovery.cut_bytes += file.len()?;
+                recovery.cut_bytes += file.len()?.min(HEADER_BYTES);
                 continue;
             }
             return Err(Error::corrupt(name, 0, what));
@@ -82,9 +90,15 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         let found = match sidecar {
             Some(found) => found,
             None => {
-                let found = segment::scan(file.as_ref(), *first, key)?;
+                let mut found = segment::scan(file.as_ref(), *first, key)?;
+                let expected = match names.get(at + 1) {
+                    Some((next, _)) => Some(next - 1),
+                    None => clean_last,
+                };
+                let zeros_from = forgive_zeros(file.as_ref(), &mut found, expected)?;
                 let may_be_torn = is_last && clean_last.is_none();
-                check_damage(name, file.as_ref(), &found, may_be_torn, key)?;
+                let torn_to = may_be_torn.then_some(zeros_from);
+                check_damage(name, file.as_ref(), &found, torn_to, key)?;
                 found
             }
         };
@@ -101,8 +115,11 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         next = found.last + 1;
         if is_last {
             recovery.cut_bytes += cut(file.as_ref(), &found)?;
+            *opened.written.lock() = file.len()?;
             tail = Some((Arc::clone(&opened), found));
         } else if is_rescanned {
+            // Zeros behind the records, when a crash brought them back after the segment was closed.
+            file.truncate(found.end)?;
             write_sidecar(disk.as_ref(), &opened, found.last)?;
         }
         segments.push(opened);
@@ -121,9 +138,14 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
     }
     // Only now: an attempt that ends above leaves the folder as it was left to it. And before the
     // first segment, so that segments are never without it.
+    if has_spare {
+        // What became of its bytes after a crash is not known, and writing new ones costs nobody time.
+        disk.remove(SPARE)?;
+    }
     manifest.clean_last = None;
     manifest.durability = options.durability;
     manifest.write(disk.as_ref())?;
+    let spare = Arc::new(Spare::default());
     let active = match segments.last() {
         Some(last) => Arc::clone(last),
         None => {
@@ -133,7 +155,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
                 first: next,
                 created_ms: options.now_ms,
             };
-            let active = Arc::new(Segment::create(disk.as_ref(), header)?);
+            let active = Arc::new(Segment::create(disk.as_ref(), header, &spare)?);
             segments.push(Arc::clone(&active));
             active
         }
@@ -152,6 +174,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         manifest,
         shared,
         active,
+        spare,
         synced: Arc::new(AtomicU64::new(next - 1)),
         pending: Vec::new(),
         starts: Vec::new(),
@@ -218,27 +241,50 @@ fn header_fault(
     })
 }
 
-/// Decides whether what the scan could not read was ever durable.
+/// Zeros up to the end are space that was written ahead, unless records are known to be missing.
+/// Returns where they begin.
+fn forgive_zeros(
+    file: &dyn DiskFile,
+    found: &mut Scanned,
+    expected_last: Option<u64>,
+) -> Result<u64, Error> {
+    if found.damage.is_none() {
+        return Ok(found.end);
+    }
+    let zeros_from = zeros::begin(file, found.end)?;
+    if zeros_from == found.end && expected_last.is_none_or(|last| last == found.last) {
+        found.damage = None;
+    }
+    Ok(zeros_from)
+}
+
+/// Decides whether what the scan could not read was ever durable; `torn_to` is where a tail that may
+/// be torn ends and only zeros are left.
 fn check_damage(
     name: &str,
     file: &dyn DiskFile,
     found: &Scanned,
-    may_be_torn: bool,
+    torn_to: Option<u64>,
     key: u32,
 ) -> Result<(), Error> {
     let Some(what) = found.damage else {
         return Ok(());
     };
-    if !may_be_torn || witness(file, found, key)? {
-        return Err(Error::corrupt(name, found.end, what));
+    let is_torn = match torn_to {
+        Some(torn_to) => !witness(file, found, torn_to, key)?,
+        None => false,
+    };
+    match is_torn {
+        true => Ok(()),
+        false => Err(Error::corrupt(name, found.end, what)),
     }
-    Ok(())
 }
 
 /// Looks behind the damage for a record that says that what is missing was durable.
-fn witness(file: &dyn DiskFile, found: &Scanned, key: u32) -> Result<bool, Error> {
+fn witness(file: &dyn DiskFile, found: &Scanned, torn_to: u64, key: u32) -> Result<bool, Error> {
     let length = file.len()?;
-    let size = usize::try_from(length - found.end).unwrap_or(usize::MAX);
+    let behind = torn_to.saturating_add(ZEROS_MAX).min(length);
+    let size = usize::try_from(behind - found.end).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size];
     let count = file.read_at(&mut bytes, found.end)?;
     bytes.truncate(count);
@@ -246,6 +292,11 @@ fn witness(file: &dyn DiskFile, found: &Scanned, key: u32) -> Result<bool, Error
     let mut at = 1;
     while at + frame::HEAD_BYTES <= bytes.len() {
         let rest = bytes.get(at..).unwrap_or_default();
+        let zeros = zeros::skip(rest);
+        if zeros > 0 {
+            at += zeros;
+            continue;
+        }
         // Cheap first: a plausible sequence, then the check sum.
         let is_plausible = frame::peek(rest).is_some_and(|(sequence, bytes)| {
             sequence > lost && sequence - lost <= length && bytes <= rest.len()
@@ -264,6 +315,9 @@ fn witness(file: &dyn DiskFile, found: &Scanned, key: u32) -> Result<bool, Error
 
 /// Cuts the torn tail; returns its length.
 fn cut(file: &dyn DiskFile, found: &Scanned) -> Result<u64, Error> {
+    if found.damage.is_none() {
+        return Ok(0);
+    }
     let torn = file.len()?.saturating_sub(found.end);
     if torn > 0 {
         file.truncate(found.end)?;
@@ -386,7 +440,7 @@ pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(
         first,
         created_ms: options.now_ms,
     };
-    Segment::create(to.as_ref(), header)?;
+    Segment::create(to.as_ref(), header, &Spare::default())?;
     let mut journal = Journal::open(to, options)?;
     let (mut copied, mut lost) = (0, 0);
     for (_, name) in &names {
@@ -411,7 +465,7 @@ pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(
                     }
                 }
                 Scan::Whole(found) => at += found.bytes(),
-                Scan::Short { .. } | Scan::Damaged(_) => at += 1,
+                Scan::Short { .. } | Scan::Damaged(_) => at += zeros::skip(rest).max(1),
             }
         }
     }

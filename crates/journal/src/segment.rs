@@ -1,9 +1,10 @@
 //! One segment file: a 64-byte header, then records. Layout in `docs/format.md`, section 2.
 
+use crate::filler::Spare;
 use crate::frame::{self, Scan, array};
 use crate::manifest::FORMAT_VERSION;
 use crate::{Disk, DiskFile, Error};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +16,9 @@ const SPARSE_BYTES: u64 = 32 << 10;
 /// Bytes per read when a segment is scanned.
 const SCAN_BYTES: usize = 4 << 20;
 const MAGIC: &[u8; 8] = b"IWJSEG01";
+
+/// The file name of a file of zeros that becomes the next segment.
+pub(crate) const SPARE: &str = "SPARE";
 
 /// What a segment's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(crate) struct Segment {
     pub key: u32,
     /// Bytes that readers may look at.
     end: AtomicU64,
+    /// Bytes that were written, records and zeros ahead of them. Held while any are written.
+    pub written: Mutex<u64>,
     /// Sequence and offset of a record, at least every [`SPARSE_BYTES`].
     sparse: RwLock<Vec<(u64, u64)>>,
 }
@@ -60,7 +66,8 @@ pub(crate) fn first_of(name: &str) -> Option<u64> {
 
 impl Segment {
     /// Creates a segment, durable with its name before anything is written into it.
-    pub(crate) fn create(disk: &dyn Disk, header: Header) -> Result<Self, Error> {
+    /// It is made of the spare when that is ready.
+    pub(crate) fn create(disk: &dyn Disk, header: Header, spare: &Spare) -> Result<Self, Error> {
         let name = name_of(header.first);
         let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
         bytes.extend_from_slice(MAGIC);
@@ -73,12 +80,19 @@ impl Segment {
         bytes.resize(HEADER_BYTES as usize - 4, 0);
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
-        let file = disk.create(&name)?;
+        let file = if spare.take(disk, &name)? {
+            disk.open(&name)?
+        } else {
+            disk.create(&name)?
+        };
         file.write_at(&bytes, 0)?;
         file.sync()?;
         disk.sync_folder()?;
         let key = frame::key(header.lineage);
-        Ok(Self::opened(name, header.first, file, key, HEADER_BYTES))
+        let written = file.len()?;
+        let created = Self::opened(name, header.first, file, key, HEADER_BYTES);
+        *created.written.lock() = written;
+        Ok(created)
     }
 
     pub(crate) fn opened(
@@ -94,6 +108,7 @@ impl Segment {
             file,
             key,
             end: AtomicU64::new(end),
+            written: Mutex::new(end),
             sparse: RwLock::default(),
         }
     }

@@ -48,10 +48,12 @@ impl Dialect for Aee {
     /// the version member of another dialect.
     fn recognizes(&self, doc: Value<'_>) -> bool {
         let mut present = Fields::default();
-        let mut has_type = false;
+        let (mut has_type, mut has_foreign) = (false, false);
         for (key, value) in doc.members() {
             match &*key.text() {
                 "spec_version" | "aep_version" | "uai_version" | "uaix_version" => return false,
+                // Without `v` these speak for AEP and UAI-1.
+                "source" | "profile" => has_foreign = true,
                 name => {
                     let Some(field) = Field::named(name) else {
                         continue;
@@ -65,7 +67,7 @@ impl Dialect for Aee {
             }
         }
         let is_addressed = has_type || present.has(Field::Intent) || present.has(Field::Corr);
-        present.has(Field::V) || (present.has(Field::From) && is_addressed)
+        present.has(Field::V) || (present.has(Field::From) && is_addressed && !has_foreign)
     }
 
     fn read(&self, doc: Value<'_>, rules: &Rules) -> Reading {

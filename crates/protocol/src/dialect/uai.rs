@@ -46,11 +46,15 @@ impl Dialect for Uai {
     fn recognizes(&self, doc: Value<'_>) -> bool {
         match doc.kind() {
             Kind::Object => {
+                let is_other = |name| doc.get(name).is_some();
                 doc.get("uai_version").is_some()
-                    || doc
+                    || (doc
                         .get("profile")
                         .and_then(Value::as_str)
                         .is_some_and(|profile| profile.starts_with("uai."))
+                        && !["v", "spec_version", "aep_version"]
+                            .into_iter()
+                            .any(is_other))
             }
             Kind::Array => keyless::is_keyless(doc),
             Kind::Null | Kind::Bool | Kind::Number | Kind::String => false,

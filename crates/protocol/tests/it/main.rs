@@ -12,6 +12,7 @@ mod aee_vectors;
 mod aee_warnings;
 mod aep;
 mod amplification;
+mod detection;
 mod fault_pages;
 mod shared;
 mod uai;

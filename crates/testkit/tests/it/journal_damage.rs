@@ -136,7 +136,13 @@ fn a_tail_torn_at_any_byte_is_cut_and_the_journal_goes_on() {
     let name = segments(&files).pop().unwrap();
     let (last_start, last) = *starts(&files[&name]).last().unwrap();
     for end in last_start..files[&name].len() {
-        for filler in [None, Some(0), Some(0xff)] {
+        for (filler, ahead) in [
+            (None, 0),
+            (Some(0), 0),
+            (Some(0xff), 0),
+            (None, 700),
+            (Some(0xff), 700),
+        ] {
             let mut torn = files.clone();
             let bytes = torn.get_mut(&name).unwrap();
             match filler {
@@ -146,9 +152,15 @@ fn a_tail_torn_at_any_byte_is_cut_and_the_journal_goes_on() {
             if *bytes == files[&name] {
                 continue;
             }
+            bytes.resize(bytes.len() + ahead, 0);
+            let is_all_zeros = bytes[last_start..].iter().all(|byte| *byte == 0);
             let disk = put(&torn);
             let mut journal = open(Arc::clone(&disk)).unwrap();
-            let cut = torn[&name].len() - last_start;
+            // Zeros alone are space that was written ahead.
+            let cut = match is_all_zeros {
+                true => 0,
+                false => torn[&name].len() - last_start,
+            };
             assert_eq!(journal.recovery().cut_bytes, cut as u64, "torn at {end}");
             assert_eq!(journal.next_sequence(), last);
             grow(&mut journal, 2);
@@ -168,12 +180,14 @@ fn any_flipped_byte_of_a_segment_is_named_or_is_the_tail_that_a_crash_could_tear
     // Nothing written later says that the last batch of three was durable.
     let proven = starts(&files[tail]).iter().rev().nth(2).unwrap().0;
     let last = starts(&files[tail]).last().unwrap().1;
-    for with_sidecars in [true, false] {
+    for (with_sidecars, ahead) in [(true, 0), (false, 0), (true, 700)] {
         for name in &names {
             for at in 0..files[name].len() {
                 let mut damaged = files.clone();
                 damaged.retain(|name, _| with_sidecars || !name.ends_with(".idx"));
                 damaged.get_mut(name).unwrap()[at] ^= 1 << (at % 8);
+                let ends = damaged.get_mut(tail).unwrap();
+                ends.resize(ends.len() + ahead, 0);
                 match open(put(&damaged)) {
                     Err(error) => assert_named(&error, &files, name, at),
                     Ok(journal) if name == tail && at >= proven => {

@@ -31,3 +31,22 @@ fn an_unsynced_journal_loses_only_a_tail_and_says_so_by_its_epoch() {
 fn a_journal_that_begins_to_sync_makes_durable_what_it_found() {
     keeps_its_promise(|seed| World::new(seed, Durability::Os, honest).changing());
 }
+
+#[test]
+fn writing_ahead_loses_nothing_that_was_synced() {
+    keeps_its_promise(|seed| World::new(seed, Durability::Fsync, honest).filling());
+}
+
+#[test]
+fn writing_ahead_without_syncs_loses_only_a_tail() {
+    keeps_its_promise(|seed| World::new(seed, Durability::Os, honest).filling());
+}
+
+#[test]
+fn writing_ahead_keeps_its_promise_when_the_durability_changes() {
+    keeps_its_promise(|seed| {
+        World::new(seed, Durability::Os, honest)
+            .changing()
+            .filling()
+    });
+}

@@ -8,6 +8,7 @@
 
 mod crash_images;
 mod disk_contract;
+mod journal_ahead;
 mod journal_damage;
 mod journal_failures;
 mod journal_model;

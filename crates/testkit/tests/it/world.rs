@@ -1,7 +1,7 @@
 //! A journal that lives, dies and is opened again, beside a naive model of what it promised.
 
 use interwire_testkit::{Cause, CrashDisk, Operation, Random};
-use journal::{Disk, Durability, Error, Journal, Options, Reader};
+use journal::{Disk, Durability, Error, Filler, Journal, Options, Reader};
 use std::sync::Arc;
 
 pub type Kept = (u8, Vec<u8>);
@@ -77,6 +77,8 @@ pub struct World {
     options: Options,
     /// Each life has a durability of its own.
     is_changing: bool,
+    /// Zeros are written ahead now and then.
+    is_filling: bool,
     lived_with: Durability,
     /// Committed.
     acknowledged: Vec<Kept>,
@@ -100,6 +102,7 @@ impl World {
             wrap,
             options: options(segment_bytes, durability),
             is_changing: false,
+            is_filling: false,
             lived_with: durability,
             acknowledged: Vec::new(),
             synced: 0,
@@ -113,6 +116,12 @@ impl World {
     /// Lets each life have a durability of its own.
     pub fn changing(mut self) -> Self {
         self.is_changing = true;
+        self
+    }
+
+    /// Writes ahead at random moments.
+    pub fn filling(mut self) -> Self {
+        self.is_filling = true;
         self
     }
 
@@ -200,6 +209,7 @@ impl World {
     fn live(&mut self, mut journal: Journal) -> Check {
         let reader = journal.reader();
         let syncer = journal.syncer();
+        let filler = journal.filler();
         if self.random.one_in(2) {
             self.break_something(20);
         }
@@ -207,6 +217,7 @@ impl World {
             let batch: Vec<Kept> = (0..self.random.below(5))
                 .map(|_| append(&mut journal, &mut self.random))
                 .collect();
+            self.fill(&filler);
             let durable = self.acknowledged.len() as u64;
             ensure!(
                 reader.range().1 == durable,
@@ -216,7 +227,7 @@ impl World {
                 Ok(()) => self.acknowledged.extend(batch),
                 Err(_) => {
                     self.in_doubt = batch;
-                    self.check_poisoned(&mut journal)?;
+                    self.check_poisoned(&mut journal, &filler)?;
                     break;
                 }
             }
@@ -230,16 +241,33 @@ impl World {
             }
         }
         self.check_reader(&reader)?;
+        self.fill(&filler);
         self.end(journal);
+        let writes = self.disk.count(Operation::Write);
+        let _ = filler.step();
+        ensure!(
+            self.disk.count(Operation::Write) == writes,
+            "something was written ahead after the end"
+        );
         Ok(())
     }
 
-    fn check_poisoned(&mut self, journal: &mut Journal) -> Check {
+    /// A few steps, which may fail; what matters is what the journal then does.
+    fn fill(&mut self, filler: &Filler) {
+        if self.is_filling && self.random.one_in(2) {
+            for _ in 0..self.random.below(50) {
+                let _ = filler.step();
+            }
+        }
+    }
+
+    fn check_poisoned(&mut self, journal: &mut Journal, filler: &Filler) -> Check {
         self.disk.clear_faults();
         let writes = self.disk.count(Operation::Write);
         for _ in 0..2 {
             append(journal, &mut self.random);
             let again = journal.commit();
+            let _ = filler.step();
             ensure!(
                 matches!(again, Err(Error::Poisoned)),
                 "a failed commit was followed by {again:?}"
