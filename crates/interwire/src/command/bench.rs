@@ -4,232 +4,246 @@
 //! speed drifts is fair to all. Quote the ratios. Nothing here decides; rows print the bound that
 //! the project set itself and whether it was met.
 
+mod bounds;
+mod decode;
 mod fanout;
+mod http;
+mod idle;
 mod latency;
 mod nats;
 mod ours;
 mod publish;
 mod redis;
+mod replay;
+mod side_by_side;
+mod table;
 mod wire;
 
 use anyhow::{Context, Result, bail};
+use bounds::Over;
 use clap::{Args, ValueEnum};
-use std::collections::BTreeMap;
-use std::io::Write as _;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use ours::Ours;
+use protocol::DialectName;
+use side_by_side::Bench;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+use table::{Column, Table, column};
 use wire::Wire;
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Work {
-    /// Acknowledged publishes per second.
+    /// Memory of the server for quiet readers; needs --pid
+    Idle,
+    /// Reading and validating one envelope of each dialect; needs no exchange
+    Decode,
+    /// Acknowledged publishes a second
     Publish,
-    /// Deliveries per second to many readers.
+    /// Publishes a second, one a request
+    Http,
+    /// Deliveries a second to many readers
     Fanout,
-    /// Time from publish to delivery at a fixed rate.
+    /// Time from publish to delivery at a fixed rate
     Latency,
+    /// Reading the journal back, filtered
+    Replay,
 }
 
-/// Load, own and side by side.
+impl Work {
+    /// In the order that disturbs least: memory while it is fresh, the journal when it is full.
+    const ALL: [Self; 7] = [
+        Self::Idle,
+        Self::Decode,
+        Self::Publish,
+        Self::Http,
+        Self::Fanout,
+        Self::Latency,
+        Self::Replay,
+    ];
+}
+
+/// Options.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example:\n  interwire bench publish --against nats://127.0.0.1:4222?sync=always \
-    --against redis://127.0.0.1:6379?sync=always"
-)]
+#[command(after_help = "Examples:
+  interwire bench http decode
+  interwire bench publish --against 'nats://127.0.0.1:4222?sync=always'
+  interwire bench fanout --over sse --readers 100 --against 'redis://127.0.0.1:6379?sync=everysec'")]
 pub struct Arguments {
-    /// What to measure; all when left out.
+    /// What to measure; everything when left out
     #[arg(value_enum)]
     work: Vec<Work>,
-    /// The exchange.
+    /// The exchange
     #[arg(long, env = "INTERWIRE_URL", default_value = "http://127.0.0.1:4747")]
     url: String,
-    /// The durability that the exchange at --url runs with, for the table.
-    #[arg(long, default_value = "fsync")]
-    durability: String,
-    /// A peer: `nats://host:port?sync=always`, `redis://host:port?sync=everysec`. Repeatable.
-    #[arg(long)]
+    /// A second exchange, with durability os, for one row more of `publish`
+    #[arg(long, value_name = "URL")]
+    os_url: Option<String>,
+    /// A peer and its setting: nats://HOST:PORT?sync=always|default|core,
+    /// redis://HOST:PORT?sync=always|everysec; again for more
+    #[arg(long, value_name = "URL")]
     against: Vec<String>,
-    /// Publishes in flight, for `publish`.
+    /// Publishes in flight, for `publish`
     #[arg(long, value_delimiter = ',', default_value = "1,16,256")]
     publishers: Vec<usize>,
-    /// Connections that share them; 1 means one pipelined connection.
+    /// Connections that share them; 1 is one pipelined connection
     #[arg(long, value_delimiter = ',', default_value = "1,16")]
     connections: Vec<usize>,
-    /// Live readers, for `fanout`.
+    /// Connections with one request each, for `http`
+    #[arg(long, default_value_t = 64)]
+    http_connections: usize,
+    /// Live readers, for `fanout`
     #[arg(long, value_delimiter = ',', default_value = "1,100,1000")]
     readers: Vec<usize>,
-    /// Publishes per second, for `latency`.
-    #[arg(long, default_value_t = 2_000)]
+    /// What they read over
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "websocket,sse"
+    )]
+    over: Vec<Over>,
+    /// Publishes a second, for `latency`
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
-    /// Bytes per envelope.
-    #[arg(long, default_value_t = 1_024)]
+    /// Messages that the journal has at least, for `replay`
+    #[arg(long, default_value_t = 200_000)]
+    records: usize,
+    /// Quiet readers, for `idle`
+    #[arg(long, default_value_t = 1_000)]
+    idle_readers: usize,
+    /// The process that serves --url, on this machine
+    #[arg(long)]
+    pid: Option<u32>,
+    /// Bytes per envelope
+    #[arg(long, default_value_t = 1_024, value_parser = bytes)]
     bytes: usize,
-    /// Seconds per measurement.
-    #[arg(long, default_value_t = 2.0)]
+    /// Seconds per measurement
+    #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Rounds; the median is printed.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// One JSON object per row.
+    /// Rounds; the median is printed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// One JSON object per row
     #[arg(long)]
     json: bool,
 }
 
-/// One row: a system's figures over all rounds.
-#[derive(Default)]
-struct Figures {
-    rate: Vec<f64>,
-    p50: Vec<f64>,
-    p99: Vec<f64>,
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=3_600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds from 0 to 3600".into()),
+    }
 }
+
+/// The measurements' own envelope has about 400 bytes without filling; a peer's command says its
+/// length before it is written.
+fn bytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes) if (512..=1 << 20).contains(&bytes) => Ok(bytes),
+        _ => Err("expected bytes from 512 to 1048576".into()),
+    }
+}
+
+const DECODE: &[Column] = &[
+    column("us each", "us", 2),
+    column("per second", "rate", 0),
+    column("bytes", "bytes", 0),
+];
 
 /// Runs the asked measurements.
 ///
 /// # Errors
 /// When a system cannot be reached or answers wrongly.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(measure(arguments))
 }
 
+/// A thousand readers are a thousand sockets. Where the limit stays low, opening one says so.
+fn raise_open_files() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, hard, hard)
+    {
+        tracing::debug!(%error, "the limit of open files stays");
+    }
+}
+
 async fn measure(arguments: &Arguments) -> Result<()> {
-    let systems = systems(arguments)?;
-    let all = [Work::Publish, Work::Fanout, Work::Latency];
     let works = if arguments.work.is_empty() {
-        &all[..]
+        &Work::ALL[..]
     } else {
         &arguments.work
     };
+    if works.contains(&Work::Decode) {
+        // First, so that it is there when the exchange is not.
+        decode(arguments)?;
+    }
+    if works.iter().all(|work| *work == Work::Decode) {
+        return Ok(());
+    }
+    let bench = Bench::of(arguments).await?;
     for work in works {
         match work {
-            Work::Publish => {
-                for &in_flight in &arguments.publishers {
-                    for &connections in arguments.connections.iter().filter(|c| **c <= in_flight) {
-                        publish(arguments, &systems, in_flight, connections).await?;
+            Work::Idle => bench.idle(!arguments.work.is_empty()).await?,
+            Work::Decode => {}
+            Work::Publish => bench.publishes().await?,
+            Work::Http => bench.http().await?,
+            Work::Fanout => {
+                for &over in &arguments.over {
+                    for &readers in &arguments.readers {
+                        bench.fanout(over, readers).await?;
                     }
                 }
             }
-            Work::Fanout => {
-                for &readers in &arguments.readers {
-                    fanout(arguments, &systems, readers).await?;
-                }
-            }
-            Work::Latency => latency(arguments, &systems).await?,
+            Work::Latency => bench.latency().await?,
+            Work::Replay => bench.replay().await?,
         }
     }
     Ok(())
 }
 
-async fn publish(
-    arguments: &Arguments,
-    systems: &[Arc<dyn Wire>],
-    in_flight: usize,
-    connections: usize,
-) -> Result<()> {
-    let title =
-        format!("publish, {in_flight} in flight on {connections} connection(s), acknowledged/s");
-    let mut table = Table::new(title);
+fn decode(arguments: &Arguments) -> Result<()> {
+    let title = "read and validate one envelope, one thread".to_owned();
+    let mut table = Table::new("decode", title, DECODE, 0);
+    table.compares_nothing();
     for _ in 0..arguments.rounds {
-        for system in systems
-            .iter()
-            .filter(|system| !system.name().starts_with("nats core"))
-        {
-            let time = Duration::from_secs_f64(arguments.seconds);
-            let run = run_name();
-            let measured = publish::run(
-                system.as_ref(),
-                &run,
-                in_flight,
-                connections,
-                arguments.bytes,
-                time,
-            )
-            .await
-            .with_context(|| system.name())?;
-            table.add(
-                system.name(),
-                measured.per_second,
-                measured.p50_ms,
-                measured.p99_ms,
-            );
+        for dialect in [DialectName::Aee, DialectName::Aep, DialectName::Uai] {
+            let sample = decode::Sample::of(dialect, arguments.bytes)?;
+            let micros = sample.measure(Duration::from_secs_f64(arguments.seconds / 4.0));
+            let values = [micros, 1e6 / micros, sample.size() as f64];
+            table.add(sample.dialect.as_str(), None, &values);
         }
     }
     table.print(arguments.json)
 }
 
-async fn fanout(arguments: &Arguments, systems: &[Arc<dyn Wire>], readers: usize) -> Result<()> {
-    let mut table = Table::new(format!("fan-out to {readers} reader(s), deliveries/s"));
-    for _ in 0..arguments.rounds {
-        for system in systems {
-            let time = Duration::from_secs_f64(arguments.seconds);
-            let rate = fanout::run(system, &run_name(), readers, arguments.bytes, time)
-                .await
-                .with_context(|| system.name())?;
-            table.add(system.name(), rate, f64::NAN, f64::NAN);
-        }
-    }
-    table.print(arguments.json)
+async fn ask(url: &str) -> Result<Ours> {
+    Ours::ask(url, host_and_port(url)?, &run_name())
+        .await
+        .with_context(|| format!("the exchange at {url}"))
 }
 
-async fn latency(arguments: &Arguments, systems: &[Arc<dyn Wire>]) -> Result<()> {
-    let mut table = Table::new(format!("end to end at {}/s, one reader", arguments.rate));
-    for _ in 0..arguments.rounds {
-        for system in systems {
-            let time = Duration::from_secs_f64(arguments.seconds);
-            let measured = latency::run(system, &run_name(), arguments.rate, arguments.bytes, time)
-                .await
-                .with_context(|| system.name())?;
-            table.add(
-                system.name(),
-                measured.per_second,
-                measured.p50_ms,
-                measured.p99_ms,
-            );
+fn peer(url: &str) -> Result<Arc<dyn Wire>> {
+    let address = host_and_port(url)?;
+    let sync = url.split_once("?sync=").map_or("unknown", |(_, sync)| sync);
+    let sync = sync.to_owned();
+    match url.split_once("://") {
+        Some(("nats", _)) => {
+            let jetstream = sync != "core";
+            Ok(Arc::new(nats::Nats {
+                address,
+                sync,
+                jetstream,
+            }))
         }
+        Some(("redis", _)) => Ok(Arc::new(redis::Redis { address, sync })),
+        _ => bail!("expected a peer as nats://host:port or redis://host:port, got {url:?}"),
     }
-    table.print(arguments.json)
-}
-
-/// Ours first, then the peers in the order given.
-fn systems(arguments: &Arguments) -> Result<Vec<Arc<dyn Wire>>> {
-    let mut systems: Vec<Arc<dyn Wire>> = vec![Arc::new(ours::Ours {
-        address: host_and_port(&arguments.url)?,
-        durability: arguments.durability.clone(),
-    })];
-    for peer in &arguments.against {
-        let address = host_and_port(peer)?;
-        let sync = peer
-            .split_once("sync=")
-            .map_or("?", |(_, sync)| sync)
-            .to_owned();
-        match peer.split_once("://") {
-            Some(("nats", _)) if sync == "core" => {
-                systems.push(Arc::new(nats::Nats {
-                    address,
-                    sync,
-                    jetstream: false,
-                }));
-            }
-            Some(("nats", _)) => {
-                systems.push(Arc::new(nats::Nats {
-                    address,
-                    sync: format!("sync={sync}"),
-                    jetstream: true,
-                }));
-            }
-            Some(("redis", _)) => {
-                systems.push(Arc::new(redis::Redis {
-                    address,
-                    sync: format!("appendfsync={sync}"),
-                }));
-            }
-            _ => bail!("expected a peer as nats://host:port or redis://host:port, got {peer:?}"),
-        }
-    }
-    Ok(systems)
 }
 
 fn host_and_port(url: &str) -> Result<String> {
@@ -242,102 +256,5 @@ fn host_and_port(url: &str) -> Result<String> {
 
 /// A name that no earlier run used, so that no system answers from an earlier run's messages.
 fn run_name() -> String {
-    let nanos = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_nanos();
-    format!("r{nanos:x}")
-}
-
-/// The rows of one measurement.
-struct Table {
-    title: String,
-    order: Vec<String>,
-    rows: BTreeMap<String, Figures>,
-}
-
-impl Table {
-    fn new(title: String) -> Self {
-        Self {
-            title,
-            order: Vec::new(),
-            rows: BTreeMap::new(),
-        }
-    }
-
-    fn add(&mut self, name: String, rate: f64, p50: f64, p99: f64) {
-        if !self.order.contains(&name) {
-            self.order.push(name.clone());
-        }
-        let figures = self.rows.entry(name).or_default();
-        figures.rate.push(rate);
-        figures.p50.push(p50);
-        figures.p99.push(p99);
-    }
-
-    /// Medians, and how many times a peer's rate ours is.
-    fn print(self, json: bool) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        if !json {
-            writeln!(out, "\n{}", self.title)?;
-            writeln!(
-                out,
-                "  {:<34} {:>12} {:>9} {:>9}   {:>12}",
-                "system", "rate", "p50 ms", "p99 ms", "ours / this"
-            )?;
-        }
-        let first = self.order.first().and_then(|name| self.rows.get(name));
-        let ours = first.map(|figures| median(&figures.rate));
-        for name in &self.order {
-            let Some(figures) = self.rows.get(name) else {
-                continue;
-            };
-            let (rate, p50, p99) = (
-                median(&figures.rate),
-                median(&figures.p50),
-                median(&figures.p99),
-            );
-            let ratio = ours.map_or(f64::NAN, |ours| ours / rate);
-            if json {
-                let number = |value: f64| {
-                    if value.is_finite() {
-                        format!("{value:.3}")
-                    } else {
-                        "null".into()
-                    }
-                };
-                writeln!(
-                    out,
-                    "{{\"work\":\"{}\",\"system\":\"{name}\",\"rate\":{},\"p50_ms\":{},\"p99_ms\":{},\"ratio\":{}}}",
-                    self.title,
-                    number(rate),
-                    number(p50),
-                    number(p99),
-                    number(ratio)
-                )?;
-            } else {
-                let time = |value: f64| {
-                    if value.is_finite() {
-                        format!("{value:.2}")
-                    } else {
-                        "-".into()
-                    }
-                };
-                writeln!(
-                    out,
-                    "  {name:<34} {rate:>12.0} {:>9} {:>9}   {ratio:>11.2}x",
-                    time(p50),
-                    time(p99)
-                )?;
-            }
-        }
-        out.flush()?;
-        Ok(())
-    }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    format!("r{:x}", client::chance::bits())
 }

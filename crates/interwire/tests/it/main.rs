@@ -6,6 +6,7 @@
     reason = "a helper that fails fails its test"
 )]
 
+mod bench;
 mod conformance;
 mod crash;
 mod demo;

@@ -29,7 +29,7 @@ fn steps(readme: &str) -> Vec<Step> {
                 steps
                     .last_mut()
                     .expect("an answer follows a command")
-                    .expected = block.into()
+                    .expected = block.into();
             }
             other => panic!("a block of kind {other:?} in the tour"),
         }

@@ -1,26 +1,67 @@
 //! Ours, over the WebSocket subprotocol `interwire.v1`.
 
-use super::wire::{Seen, Wire, envelope, number_in, refuse};
-use anyhow::Result;
+use super::bounds::Over;
+use super::http::Http;
+use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
+use anyhow::{Context, Result};
+use broker::Durability;
+use std::sync::Arc;
 
 /// The exchange under test.
+#[derive(Clone, Debug)]
 pub struct Ours {
     /// `host:port`.
     pub address: String,
-    /// `fsync`, `os` or `memory`, for the table.
-    pub durability: String,
+    /// What its receipts promise.
+    pub durability: Durability,
+    /// What readers read over; publishers always use a socket.
+    pub over: Over,
+}
+
+impl Ours {
+    /// Asks a receipt of the running exchange what it promises.
+    pub async fn ask(url: &str, address: String, run: &str) -> Result<Self> {
+        let mut text = Vec::new();
+        envelope(&mut text, run, 0, 0);
+        let receipt = client::Client::connect(url)?.publish(text).await?;
+        let durability = [Durability::Fsync, Durability::Os, Durability::Memory]
+            .into_iter()
+            .find(|durability| broker::durability_word(*durability) == receipt.durability)
+            .with_context(|| format!("unknown durability {:?}", receipt.durability))?;
+        Ok(Self {
+            address,
+            durability,
+            over: Over::Websocket,
+        })
+    }
+
+    /// The same exchange over plain HTTP.
+    pub fn http(&self) -> Http {
+        Http {
+            address: self.address.clone(),
+            durability: self.durability,
+        }
+    }
 }
 
 impl Wire for Ours {
     fn name(&self) -> String {
-        format!("interwire {}", self.durability)
+        let durability = broker::durability_word(self.durability);
+        match self.over {
+            Over::Websocket => format!("interwire {durability}"),
+            Over::Sse => format!("interwire {durability}, SSE readers"),
+        }
+    }
+
+    fn system(&self) -> System {
+        System::Ours(self.durability)
     }
 
     fn address(&self) -> String {
         self.address.clone()
     }
 
-    fn hello(&self, _run: &str) -> Vec<u8> {
+    fn hello(&self, _run: &str, _lane: u64) -> Vec<u8> {
         format!(
             "GET /v1/socket HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
@@ -31,7 +72,7 @@ impl Wire for Ours {
     }
 
     fn welcome(&self, bytes: &[u8]) -> Result<Option<usize>> {
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+        let end = find(bytes, b"\r\n\r\n");
         match end {
             Some(end) if bytes.starts_with(b"HTTP/1.1 101") => Ok(Some(end + 4)),
             Some(_) => refuse(bytes).map(|()| None),
@@ -60,7 +101,7 @@ impl Wire for Ours {
         let Some((_, text, used)) = next_frame(bytes) else {
             return Ok(None);
         };
-        if contains(text, b"\"op\":\"subscribed\"") {
+        if find(text, b"\"op\":\"subscribed\"").is_some() {
             return Ok(Some(used));
         }
         refuse(text).map(|()| None)
@@ -76,12 +117,19 @@ impl Wire for Ours {
                 1 if text.starts_with(b"{\"op\":\"deliver\"") => {
                     seen.deliveries.extend(number_in(text));
                 }
-                1 if text.starts_with(b"{\"op\":\"caught_up\"") => {}
+                1 if text.starts_with(b"{\"op\":\"caught_up\"") => seen.is_caught_up = true,
                 9 => pong(&mut seen.answer, text),
                 _ => refuse(text)?,
             }
         }
         Ok(seen)
+    }
+
+    fn reader(&self) -> Option<Arc<dyn Wire>> {
+        match self.over {
+            Over::Websocket => None,
+            Over::Sse => Some(Arc::new(self.http())),
+        }
     }
 }
 
@@ -111,7 +159,7 @@ fn pong(out: &mut Vec<u8>, text: &[u8]) {
 /// The next whole frame of the server: opcode, text, bytes used.
 fn next_frame(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
     let kind = bytes.first()? & 0x0F;
-    let (length, head) = match bytes.get(1)? & 0x7F {
+    let (length, head): (usize, usize) = match bytes.get(1)? & 0x7F {
         126 => (
             usize::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?)),
             4,
@@ -122,9 +170,81 @@ fn next_frame(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
         }
         length => (usize::from(length), 2),
     };
-    Some((kind, bytes.get(head..head + length)?, head + length))
+    let end = head.checked_add(length)?;
+    Some((kind, bytes.get(head..end)?, end))
 }
 
-fn contains(text: &[u8], what: &[u8]) -> bool {
-    text.windows(what.len()).any(|window| window == what)
+#[cfg(test)]
+mod tests {
+    use super::{Ours, frame, next_frame};
+    use crate::command::bench::bounds::Over;
+    use crate::command::bench::wire::Wire as _;
+    use broker::Durability;
+
+    fn ours(over: Over) -> Ours {
+        Ours {
+            address: "127.0.0.1:1".into(),
+            durability: Durability::Fsync,
+            over,
+        }
+    }
+
+    /// A frame as the server sends it: without a mask.
+    fn served(kind: u8, text: &[u8]) -> Vec<u8> {
+        let mut out = vec![0x80 | kind];
+        match text.len() {
+            length @ 0..=125 => out.push(length as u8),
+            length => {
+                out.push(126);
+                out.extend_from_slice(&(length as u16).to_be_bytes());
+            }
+        }
+        out.extend_from_slice(text);
+        out
+    }
+
+    #[test]
+    fn frames_of_every_length_form_come_back() {
+        for length in [0, 125, 126, 65_535, 65_536] {
+            let mut out = Vec::new();
+            frame(&mut out, &vec![b'x'; length]);
+            // The mask, four zero bytes, stands between head and text.
+            let head = out.len() - length;
+            out.drain(head - 4..head);
+            let (kind, text, used) = next_frame(&out).unwrap();
+            assert_eq!((kind, text.len(), used), (1, length, out.len()));
+            assert!(next_frame(&out[..out.len() - 1]).is_none());
+        }
+        let mut huge = vec![0x81, 127];
+        huge.extend_from_slice(&u64::MAX.to_be_bytes());
+        assert!(next_frame(&huge).is_none());
+    }
+
+    #[test]
+    fn operations_are_counted_and_pings_are_answered() {
+        let mut bytes = served(1, b"{\"op\":\"receipt\",\"ref\":\"p\"}");
+        bytes.extend(served(1, b"{\"op\":\"deliver\",\"e\":\"@@000000000007\"}"));
+        bytes.extend(served(9, b"hi"));
+        bytes.extend(served(1, b"{\"op\":\"caught_up\"}"));
+        let whole = bytes.len();
+        bytes.extend_from_slice(&[0x81, 5, b'{']);
+        let seen = ours(Over::Websocket).parse(&bytes, "r").unwrap();
+        assert_eq!((seen.acks, seen.deliveries), (1, vec![7]));
+        assert_eq!((seen.used, seen.is_caught_up), (whole, true));
+        assert_eq!(seen.answer, [0x8A, 0x82, 0, 0, 0, 0, b'h', b'i']);
+    }
+
+    #[test]
+    fn a_fault_or_a_close_ends_the_run() {
+        for bytes in [served(1, b"{\"op\":\"fault\"}"), served(8, &[3, 232])] {
+            assert!(ours(Over::Websocket).parse(&bytes, "r").is_err());
+        }
+    }
+
+    #[test]
+    fn readers_use_another_wire_only_when_asked() {
+        assert!(ours(Over::Websocket).reader().is_none());
+        let reader = ours(Over::Sse).reader().unwrap();
+        assert!(reader.subscribe("r", 0).starts_with(b"GET /v1/stream?"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Durable publish: a closed loop with a fixed number of publishes in flight.
 
-use super::wire::{Connection, Latencies, Wire};
+use super::wire::{Connection, LANE, Latencies, Wire};
 use anyhow::Result;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,6 +15,13 @@ pub struct Measured {
     pub p99_ms: f64,
 }
 
+impl Measured {
+    /// In the order of the columns.
+    pub fn values(&self) -> [f64; 3] {
+        [self.per_second, self.p50_ms, self.p99_ms]
+    }
+}
+
 /// Publishes for `time` with `in_flight` publishes waiting, spread over `connections`.
 pub async fn run(
     wire: &dyn Wire,
@@ -25,8 +32,8 @@ pub async fn run(
     time: Duration,
 ) -> Result<Measured> {
     let mut open = Vec::new();
-    for _ in 0..connections {
-        open.push(Connection::open(wire, run).await?);
+    for lane in 0..connections {
+        open.push(Connection::open(wire, run, lane as u64).await?);
     }
     let window = (in_flight / connections).max(1);
     let start = Instant::now();
@@ -74,10 +81,12 @@ async fn publish(
 ) -> Result<(usize, f64, Latencies)> {
     let mut waiting: VecDeque<Instant> = VecDeque::with_capacity(window);
     let mut latencies = Latencies::default();
-    let (mut number, mut acks) = (lane * 1_000_000_000, 0);
+    let first = lane * LANE;
+    let (mut number, mut acks) = (first, 0);
     let mut out = Vec::with_capacity(window * (size + 128));
     loop {
-        let going = start.elapsed() < time;
+        // At least one window, however slow the machine is.
+        let going = start.elapsed() < time || number == first;
         if !going && waiting.is_empty() {
             return Ok((acks, start.elapsed().as_secs_f64(), latencies));
         }

@@ -1,6 +1,6 @@
 //! Redis Streams: `XADD` and blocking `XREAD`.
 
-use super::wire::{Seen, Wire, envelope, number_in, refuse};
+use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::Result;
 
 /// A running `redis-server`.
@@ -16,14 +16,22 @@ const COUNT: usize = 256;
 
 impl Wire for Redis {
     fn name(&self) -> String {
-        format!("redis streams {}", self.sync)
+        format!("redis streams appendfsync={}", self.sync)
+    }
+
+    fn system(&self) -> System {
+        if self.sync == "always" {
+            System::RedisAlways
+        } else {
+            System::Other
+        }
     }
 
     fn address(&self) -> String {
         self.address.clone()
     }
 
-    fn hello(&self, _run: &str) -> Vec<u8> {
+    fn hello(&self, _run: &str, _lane: u64) -> Vec<u8> {
         command(&[b"PING"])
     }
 
@@ -63,22 +71,26 @@ impl Wire for Redis {
             match rest.first() {
                 Some(b'$') => {
                     // The id of an added entry.
-                    let Some(used) = bulk(rest) else { break };
-                    seen.used += used.1;
+                    let Some((_, used)) = bulk(rest)? else { break };
+                    seen.used += used;
                     seen.acks += 1;
                 }
-                Some(b'-') => refuse(rest)?,
                 Some(b'*') => {
-                    let Some((used, last)) = entries(rest, &mut seen.deliveries) else {
+                    let Some((used, last)) = entries(rest, &mut seen.deliveries)? else {
                         break;
                     };
                     seen.used += used;
                     seen.answer = read_after(run, last);
                 }
-                _ => break,
+                Some(_) => refuse(rest)?,
+                None => break,
             }
         }
         Ok(seen)
+    }
+
+    fn forget(&self, run: &str) -> Vec<u8> {
+        command(&[b"UNLINK", format!("bench:{run}").as_bytes()])
     }
 }
 
@@ -106,49 +118,156 @@ fn read_after(run: &str, id: &[u8]) -> Vec<u8> {
     ])
 }
 
-fn line(bytes: &[u8]) -> Option<(&str, usize)> {
-    let end = bytes.windows(2).position(|window| window == b"\r\n")?;
-    Some((std::str::from_utf8(bytes.get(1..end)?).ok()?, end + 2))
+/// The number of a `$` or `*` line, and the line's length; none while it is not whole.
+fn count(bytes: &[u8]) -> Result<Option<(usize, usize)>> {
+    let Some(end) = find(bytes, b"\r\n") else {
+        return Ok(None);
+    };
+    let text = std::str::from_utf8(bytes.get(1..end).unwrap_or_default());
+    match text.ok().and_then(|text| text.parse().ok()) {
+        Some(number) => Ok(Some((number, end + 2))),
+        None => refuse(bytes).map(|()| None),
+    }
 }
 
-fn count(bytes: &[u8]) -> Option<(usize, usize)> {
-    let (text, used) = line(bytes)?;
-    Some((text.parse().ok()?, used))
+/// One bulk string, and the bytes it takes.
+fn bulk(bytes: &[u8]) -> Result<Option<(&[u8], usize)>> {
+    let Some((length, head)) = count(bytes)? else {
+        return Ok(None);
+    };
+    let end = head.saturating_add(length);
+    let used = end.saturating_add(2);
+    let text = bytes.get(head..end).filter(|_| used <= bytes.len());
+    Ok(text.map(|text| (text, used)))
 }
 
-fn bulk(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    let (length, head) = count(bytes)?;
-    Some((bytes.get(head..head + length)?, head + length + 2))
-        .filter(|(_, used)| *used <= bytes.len())
+/// Walks over one answer; every step is none while the answer is not whole.
+struct Walk<'b> {
+    bytes: &'b [u8],
+    at: usize,
 }
 
-/// The answer of one `XREAD` on one stream: bytes used and the last id.
-fn entries<'b>(bytes: &'b [u8], numbers: &mut Vec<u64>) -> Option<(usize, &'b [u8])> {
-    let (_, mut at) = count(bytes)?;
-    at += count(bytes.get(at..)?)?.1;
-    at += bulk(bytes.get(at..)?)?.1;
-    let (entries, used) = count(bytes.get(at..)?)?;
-    at += used;
+impl<'b> Walk<'b> {
+    fn rest(&self) -> &'b [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    fn count(&mut self) -> Result<Option<usize>> {
+        let counted = count(self.rest())?;
+        Ok(counted.map(|(number, used)| {
+            self.at += used;
+            number
+        }))
+    }
+
+    fn bulk(&mut self) -> Result<Option<&'b [u8]>> {
+        let read = bulk(self.rest())?;
+        Ok(read.map(|(text, used)| {
+            self.at += used;
+            text
+        }))
+    }
+
+    /// `[id, [field, value]]`: the id and the value.
+    fn entry(&mut self) -> Result<Option<(&'b [u8], &'b [u8])>> {
+        if self.count()?.is_none() {
+            return Ok(None);
+        }
+        let Some(id) = self.bulk()? else {
+            return Ok(None);
+        };
+        if self.count()?.is_none() || self.bulk()?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.bulk()?.map(|value| (id, value)))
+    }
+}
+
+/// The answer of one `XREAD` on one stream, `[[key, [entry, ...]]]`: bytes used and the last id.
+fn entries<'b>(bytes: &'b [u8], numbers: &mut Vec<u64>) -> Result<Option<(usize, &'b [u8])>> {
+    let mut walk = Walk { bytes, at: 0 };
+    if walk.count()?.is_none() || walk.count()?.is_none() || walk.bulk()?.is_none() {
+        return Ok(None);
+    }
+    let Some(entries) = walk.count()? else {
+        return Ok(None);
+    };
     let mut last: &[u8] = b"$";
     let before = numbers.len();
     for _ in 0..entries {
-        let step = (|| {
-            let mut here = at;
-            here += count(bytes.get(here..)?)?.1;
-            let (id, used) = bulk(bytes.get(here..)?)?;
-            here += used;
-            here += count(bytes.get(here..)?)?.1;
-            here += bulk(bytes.get(here..)?)?.1;
-            let (body, used) = bulk(bytes.get(here..)?)?;
-            Some((id, body, here + used))
-        })();
-        let Some((id, body, end)) = step else {
+        let Some((id, value)) = walk.entry()? else {
             numbers.truncate(before);
-            return None;
+            return Ok(None);
         };
         last = id;
-        numbers.extend(number_in(body));
-        at = end;
+        numbers.extend(number_in(value));
     }
-    Some((at, last))
+    Ok(Some((walk.at, last)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Redis;
+    use crate::command::bench::wire::{System, Wire as _};
+
+    fn redis(sync: &str) -> Redis {
+        Redis {
+            address: String::new(),
+            sync: sync.into(),
+        }
+    }
+
+    const READ: &[u8] = b"*1\r\n*2\r\n$7\r\nbench:r\r\n*2\r\n\
+        *2\r\n$3\r\n1-0\r\n*2\r\n$1\r\nb\r\n$16\r\n\"@@000000000007\"\r\n\
+        *2\r\n$3\r\n1-1\r\n*2\r\n$1\r\nb\r\n$16\r\n\"@@000000000008\"\r\n";
+
+    #[test]
+    fn a_blocking_read_gives_its_entries_and_asks_for_the_next() {
+        let seen = redis("always").parse(READ, "r").unwrap();
+        assert_eq!((seen.used, seen.deliveries), (READ.len(), vec![7, 8]));
+        let next = String::from_utf8(seen.answer).unwrap();
+        assert!(next.ends_with("$7\r\nbench:r\r\n$3\r\n1-1\r\n"), "{next}");
+    }
+
+    #[test]
+    fn an_answer_counts_once_it_is_whole() {
+        for end in 0..READ.len() {
+            let seen = redis("always").parse(&READ[..end], "r").unwrap();
+            assert_eq!((seen.used, seen.deliveries.len()), (0, 0), "{end}");
+        }
+        let seen = redis("always").parse(b"$3\r\n1-0\r\n$3\r\n1-", "r");
+        let seen = seen.unwrap();
+        assert_eq!((seen.acks, seen.used), (1, 9));
+    }
+
+    #[test]
+    fn what_is_not_understood_ends_the_run() {
+        let always = redis("always");
+        for wrong in [
+            "-OOM command not allowed\r\n",
+            "$-1\r\n",
+            "*x\r\n",
+            ":1\r\n",
+        ] {
+            assert!(always.parse(wrong.as_bytes(), "r").is_err(), "{wrong}");
+        }
+        let huge = always.parse(b"$18446744073709551615\r\nx", "r").unwrap();
+        assert_eq!(huge.used, 0);
+    }
+
+    #[test]
+    fn a_publish_is_one_command_with_lengths_that_fit() {
+        let mut out = Vec::new();
+        redis("always").publish(&mut out, "r", 9, 1_024);
+        let text = String::from_utf8(out).unwrap();
+        let value = text.split("$1024\r\n").nth(1).unwrap();
+        assert_eq!(value.len(), 1_026);
+        assert!(text.starts_with("*5\r\n$4\r\nXADD\r\n$7\r\nbench:r\r\n"));
+    }
+
+    #[test]
+    fn only_always_syncs_first() {
+        assert_eq!(redis("always").system(), System::RedisAlways);
+        assert_eq!(redis("everysec").system(), System::Other);
+    }
 }

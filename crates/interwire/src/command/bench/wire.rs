@@ -2,6 +2,8 @@
 //! deliveries. Hand-written so that no client library hides a server; all run on one thread.
 
 use anyhow::{Context, Result, bail, ensure};
+use broker::Durability;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,6 +13,48 @@ pub const MARK: &[u8] = b"@@";
 /// Digits of the number after the mark.
 pub const DIGITS: usize = 12;
 
+/// Which system a row is about, as far as bounds tell systems apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// An exchange of ours and what its receipts promise.
+    Ours(Durability),
+    /// JetStream that syncs before each acknowledgement.
+    JetstreamAlways,
+    /// JetStream as it comes: it acknowledges first and syncs every two minutes.
+    JetstreamDefault,
+    /// NATS without storage or acknowledgement.
+    NatsCore,
+    /// Redis Streams that sync before each acknowledgement.
+    RedisAlways,
+    /// A peer in another setting.
+    Other,
+}
+
+impl System {
+    /// Whether a publish is acknowledged at all.
+    pub fn acknowledges(self) -> bool {
+        self != Self::NatsCore
+    }
+
+    /// Whether an acknowledgement says that the disk has the message.
+    pub fn syncs(self) -> bool {
+        match self {
+            Self::Ours(durability) => durability == Durability::Fsync,
+            Self::JetstreamAlways | Self::RedisAlways => true,
+            Self::JetstreamDefault | Self::NatsCore | Self::Other => false,
+        }
+    }
+}
+
+/// Numbers of one publishing connection; the first of lane `n` is `n` times as many.
+pub const LANE: u64 = 1_000_000_000;
+
+/// The lane of a connection that does not publish.
+pub const READER: u64 = 1_000;
+
+/// Stands for the number of a message that no measurement sent.
+pub const UNNUMBERED: u64 = u64::MAX;
+
 /// What one buffer of received bytes held.
 #[derive(Debug, Default)]
 pub struct Seen {
@@ -18,6 +62,8 @@ pub struct Seen {
     pub acks: usize,
     /// Messages delivered; their numbers.
     pub deliveries: Vec<u64>,
+    /// The reader was told that it has read everything that was there.
+    pub is_caught_up: bool,
     /// Bytes used up.
     pub used: usize,
     /// To be sent back, such as a PONG or the next blocking read.
@@ -28,13 +74,15 @@ pub struct Seen {
 pub trait Wire: Send + Sync {
     /// The name in the table, with its durability.
     fn name(&self) -> String;
+    /// Which system it is, for the bounds.
+    fn system(&self) -> System;
     /// `host:port`.
     fn address(&self) -> String;
-    /// Bytes to send after connecting, and how many acknowledgement-like replies to swallow.
-    fn hello(&self, run: &str) -> Vec<u8>;
+    /// Bytes to send after connecting. `lane` tells connections of one run apart.
+    fn hello(&self, run: &str, lane: u64) -> Vec<u8>;
     /// Reads the handshake's answer; bytes used, or none when more is needed.
     fn welcome(&self, bytes: &[u8]) -> Result<Option<usize>>;
-    /// Bytes that make one publish of message `number`.
+    /// Bytes that make one publish of message `number`, whose lane is that of its connection.
     fn publish(&self, out: &mut Vec<u8>, run: &str, number: u64, size: usize);
     /// Bytes that make a live subscription of everything of this run.
     fn subscribe(&self, run: &str, reader: usize) -> Vec<u8>;
@@ -42,17 +90,39 @@ pub trait Wire: Send + Sync {
     fn subscribed(&self, bytes: &[u8]) -> Result<Option<usize>>;
     /// Parses what came.
     fn parse(&self, bytes: &[u8], run: &str) -> Result<Seen>;
+    /// What readers use, where it is not what publishers use.
+    fn reader(&self) -> Option<Arc<dyn Wire>> {
+        None
+    }
+    /// Bytes that make the system forget this run, where it keeps every run in memory or where
+    /// what it keeps slows later runs; one answer comes. Empty where there is no need.
+    fn forget(&self, _run: &str) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+/// Lets the system forget a run that is over.
+pub async fn forget(wire: &dyn Wire, run: &str) -> Result<()> {
+    let bytes = wire.forget(run);
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut connection = Connection::open(wire, run, 0).await?;
+    connection.send(&bytes).await?;
+    connection.receive().await
 }
 
 /// A connection with its receive buffer.
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// The buffer may hold more than the answer that was waited for.
+    is_unread: bool,
 }
 
 impl Connection {
     /// Connects and shakes hands.
-    pub async fn open(wire: &dyn Wire, run: &str) -> Result<Self> {
+    pub async fn open(wire: &dyn Wire, run: &str, lane: u64) -> Result<Self> {
         let address = wire.address();
         let stream = TcpStream::connect(&address)
             .await
@@ -61,11 +131,13 @@ impl Connection {
         let mut connection = Self {
             stream,
             buffer: Vec::with_capacity(1 << 17),
+            is_unread: false,
         };
-        connection.send(&wire.hello(run)).await?;
+        connection.send(&wire.hello(run, lane)).await?;
         loop {
             if let Some(used) = wire.welcome(&connection.buffer)? {
-                connection.buffer.drain(..used);
+                connection.consume(used);
+                connection.is_unread = !connection.buffer.is_empty();
                 return Ok(connection);
             }
             connection.receive().await?;
@@ -74,10 +146,16 @@ impl Connection {
 
     /// Subscribes and waits for the confirmation.
     pub async fn subscribe(&mut self, wire: &dyn Wire, run: &str, reader: usize) -> Result<()> {
-        self.send(&wire.subscribe(run, reader)).await?;
+        self.request(wire, &wire.subscribe(run, reader)).await
+    }
+
+    /// Sends a subscription of the caller's own and waits for the confirmation.
+    pub async fn request(&mut self, wire: &dyn Wire, bytes: &[u8]) -> Result<()> {
+        self.send(bytes).await?;
         loop {
             if let Some(used) = wire.subscribed(&self.buffer)? {
-                self.buffer.drain(..used);
+                self.consume(used);
+                self.is_unread = !self.buffer.is_empty();
                 return Ok(());
             }
             self.receive().await?;
@@ -103,11 +181,17 @@ impl Connection {
         Ok(())
     }
 
+    fn consume(&mut self, used: usize) {
+        self.buffer.drain(..used.min(self.buffer.len()));
+    }
+
     /// Waits for bytes and parses them.
     pub async fn next(&mut self, wire: &dyn Wire, run: &str) -> Result<Seen> {
-        self.receive().await?;
+        if !std::mem::take(&mut self.is_unread) {
+            self.receive().await?;
+        }
         let seen = wire.parse(&self.buffer, run)?;
-        self.buffer.drain(..seen.used);
+        self.consume(seen.used);
         if !seen.answer.is_empty() {
             let answer = seen.answer.clone();
             self.send(&answer).await?;
@@ -159,6 +243,11 @@ impl Latencies {
             .push(u32::try_from(start.elapsed().as_micros()).unwrap_or(u32::MAX));
     }
 
+    /// How many were noted.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Adds another set.
     pub fn merge(&mut self, other: Self) {
         self.0.extend(other.0);
@@ -172,5 +261,42 @@ impl Latencies {
         self.0.sort_unstable();
         let at = ((self.0.len() - 1) as f64 * share).round() as usize;
         self.0.get(at).copied().map_or(f64::NAN, f64::from)
+    }
+}
+
+/// Where `what` begins.
+pub fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Latencies, envelope, find, number_in};
+    use protocol::{Rules, Timestamp};
+
+    #[test]
+    fn the_envelope_is_valid_has_the_asked_size_and_carries_its_number() {
+        let mut bytes = Vec::new();
+        envelope(&mut bytes, "r1", 42, 1_024);
+        assert_eq!((bytes.len(), number_in(&bytes)), (1_024, Some(42)));
+        let now = Timestamp::from_millis(1_796_054_400_000);
+        assert!(protocol::decode(&bytes, &Rules::at(now)).is_valid());
+    }
+
+    #[test]
+    fn a_number_that_is_cut_off_is_no_number() {
+        assert_eq!(number_in(b"@@00000000001"), None);
+        assert_eq!(number_in(b"no mark"), None);
+        assert_eq!(number_in(b"@@00000000000x"), None);
+        assert_eq!(find(b"abcd", b"cd"), Some(2));
+    }
+
+    #[test]
+    fn percentiles_are_values_that_were_seen() {
+        let mut latencies = Latencies((1..=100).rev().collect());
+        assert_eq!(latencies.percentile(0.0), 1.0);
+        assert_eq!(latencies.percentile(0.99), 99.0);
+        assert_eq!(latencies.percentile(1.0), 100.0);
+        assert!(Latencies::default().percentile(0.5).is_nan());
     }
 }
