@@ -5,7 +5,7 @@ use crate::handle::Shared;
 use journal::{Index, IndexRow};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Records per transaction.
 const ROWS_MAX: usize = 4_096;
@@ -16,8 +16,11 @@ const EVERY: Duration = Duration::from_secs(1);
 /// With more news than this in one period the exchange is busy, and the index waits: it competes for
 /// the processors with what people wait for.
 const BUSY_RECORDS: u64 = 5_000;
-/// Until it is this far behind; a look-up reads what the index has not seen from the journal.
-const LAG_RECORDS_MAX: u64 = 500_000;
+/// Until it is this far behind; a look-up reads what the index has not seen from the journal, about a
+/// million records a second. Then it takes a share of each period, so that the lag grows slower.
+const LAG_RECORDS_MAX: u64 = 2_000_000;
+/// That share.
+const BUSY_SHARE: Duration = Duration::from_millis(250);
 
 /// Follows the journal until its writer is gone. What is missing then is added after the next start.
 pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>) {
@@ -31,15 +34,17 @@ pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>)
             .meter
             .index_lag
             .set(i64::try_from(lag).unwrap_or(i64::MAX));
-        if !is_busy || lag > LAG_RECORDS_MAX {
-            follow(shared, &mut writer);
+        if !is_busy {
+            follow(shared, &mut writer, Instant::now() + EVERY);
+        } else if lag > LAG_RECORDS_MAX {
+            follow(shared, &mut writer, Instant::now() + BUSY_SHARE);
         }
     }
 }
 
-/// Brings the index up to the newest durable record.
-pub(crate) fn follow(shared: &Arc<Shared>, writer: &mut Index) {
-    loop {
+/// Brings the index up to the newest durable record, or as far as it comes until `deadline`.
+fn follow(shared: &Arc<Shared>, writer: &mut Index, deadline: Instant) {
+    while Instant::now() < deadline {
         let (first, last) = shared.reader.range();
         let applied = writer.applied().max(first.saturating_sub(1));
         if applied >= last {

@@ -15,6 +15,12 @@ mod output;
 mod settings;
 mod texts;
 
+/// Envelopes are allocated by the connections and freed by the loop; the system's allocator spends a
+/// fifth of a publish's time on locks between them.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 use clap::{CommandFactory as _, Parser, Subcommand};
 use failure::{Answer, Failure};
 use std::process::ExitCode;
