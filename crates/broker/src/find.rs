@@ -56,8 +56,11 @@ pub(crate) struct Scanned {
     pub position: u64,
 }
 
-/// Bytes of the journal per file read.
-const READ_BYTES: usize = 1 << 20;
+/// Bytes of the journal in the first file read: about what one answer takes, because the rest is read
+/// again for the next.
+const READ_BYTES_MIN: usize = 96 << 10;
+/// Bytes of one file read after reads that gave nothing.
+const READ_BYTES_MAX: usize = 1 << 20;
 
 /// Reads records `from..=until` and keeps up to `max` messages that pass `filter`. Stops at the first
 /// file read that gave something, so that a reader far behind is served as it goes.
@@ -70,8 +73,10 @@ pub(crate) fn scan(
 ) -> Result<Scanned, journal::Error> {
     let mut entries = Vec::new();
     let mut position = from - 1;
+    let mut bytes = READ_BYTES_MIN;
     while entries.is_empty() && position < until {
-        let records = reader.read(position + 1, usize::MAX, READ_BYTES)?;
+        let records = reader.read(position + 1, usize::MAX, bytes)?;
+        bytes = (bytes * 2).min(READ_BYTES_MAX);
         if records.is_empty() {
             break;
         }
