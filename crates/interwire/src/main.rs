@@ -19,7 +19,7 @@ mod texts;
 /// fifth of a publish's time on locks between them.
 #[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use failure::{Answer, Failure};
