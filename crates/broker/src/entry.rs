@@ -1,8 +1,9 @@
 //! One durable message as readers see it.
 
+use crate::tail::unreadable;
 use bytes::Bytes;
 use exchange::RecipientState;
-use protocol::{Header, Party, Timestamp};
+use protocol::{Header, Party, Rejection, Timestamp};
 use std::sync::{Arc, OnceLock};
 
 /// A published envelope with its place in the journal. Shared by every reader.
@@ -42,12 +43,13 @@ impl Entry {
         }
     }
 
-    /// Reads a message back from a journal record; `None` for records that are not messages or
-    /// cannot be read.
-    #[must_use]
-    pub fn from_record(record: &journal::Record) -> Option<Self> {
+    /// Reads a message back from a journal record; none for records that are not messages.
+    ///
+    /// # Errors
+    /// `storage_failed` for a message that cannot be read: no reader may pass it over in silence.
+    pub fn from_record(record: &journal::Record) -> Result<Option<Self>, Rejection> {
         if record.kind != exchange::Record::PUBLISHED {
-            return None;
+            return Ok(None);
         }
         match exchange::Record::decode(record.kind, &record.body) {
             Ok(exchange::Record::Published {
@@ -56,8 +58,22 @@ impl Entry {
                 recipients,
                 envelope,
                 ..
-            }) => Some(Self::new(record.sequence, at, header, envelope, recipients)),
-            Ok(_) | Err(_) => None,
+            }) => Ok(Some(Self::new(
+                record.sequence,
+                at,
+                header,
+                envelope,
+                recipients,
+            ))),
+            Ok(_) => Ok(None),
+            Err(error) => {
+                tracing::error!(
+                    sequence = record.sequence,
+                    what = error.0,
+                    "a message cannot be read"
+                );
+                Err(unreadable())
+            }
         }
     }
 

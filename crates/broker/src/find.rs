@@ -70,12 +70,12 @@ pub(crate) fn scan(
     from: u64,
     until: u64,
     max: usize,
-) -> Result<Scanned, journal::Error> {
+) -> Result<Scanned, Rejection> {
     let mut entries = Vec::new();
     let mut position = from - 1;
     let mut bytes = READ_BYTES_MIN;
     while entries.is_empty() && position < until {
-        let records = reader.read(position + 1, usize::MAX, bytes)?;
+        let records = records(reader, position + 1, usize::MAX, bytes)?;
         bytes = (bytes * 2).min(READ_BYTES_MAX);
         if records.is_empty() {
             break;
@@ -85,7 +85,7 @@ pub(crate) fn scan(
                 return Ok(Scanned { entries, position });
             }
             position = record.sequence;
-            if let Some(entry) = Entry::from_record(record)
+            if let Some(entry) = Entry::from_record(record)?
                 && filter.matches(&entry.header)
             {
                 entries.push(Arc::new(entry));
@@ -93,6 +93,19 @@ pub(crate) fn scan(
         }
     }
     Ok(Scanned { entries, position })
+}
+
+/// Records of the journal; the reader learns that it failed, the log learns why.
+fn records(
+    reader: &Reader,
+    from: u64,
+    records_max: usize,
+    bytes_max: usize,
+) -> Result<Vec<journal::Record>, Rejection> {
+    reader.read(from, records_max, bytes_max).map_err(|error| {
+        tracing::error!(%error, "the journal cannot be read");
+        unreadable()
+    })
 }
 
 impl Shared {
@@ -135,8 +148,7 @@ impl Shared {
 
     fn message_at_or_after(&self, from: u64, below: u64) -> Result<Option<Arc<Entry>>, Rejection> {
         let everything = Filter::default();
-        let scanned =
-            scan(&self.reader, &everything, from, below - 1, 1).map_err(|_| unreadable())?;
+        let scanned = scan(&self.reader, &everything, from, below - 1, 1)?;
         Ok(scanned.entries.into_iter().next())
     }
 
@@ -178,28 +190,35 @@ impl Shared {
         // The index follows the journal; what it has not seen yet is near the end.
         let (_, last) = self.reader.range();
         if applied < last {
-            let recent = match self.ring.after(applied, usize::MAX) {
-                Some(entries) => entries,
-                None => self.read_after(applied, last)?,
-            };
-            found.extend(recent.into_iter().filter(|entry| *entry.header.id == *id));
+            match self.ring.after(applied, usize::MAX) {
+                Some(entries) => {
+                    found.extend(entries.into_iter().filter(|entry| *entry.header.id == *id));
+                }
+                None => self.read_after(applied, last, id, &mut found)?,
+            }
         }
         Ok(found)
     }
 
-    fn read_after(&self, applied: u64, last: u64) -> Result<Vec<Arc<Entry>>, Rejection> {
-        let mut entries = Vec::new();
+    /// The index may be far behind, so only what is looked for is kept in memory.
+    fn read_after(
+        &self,
+        applied: u64,
+        last: u64,
+        id: &str,
+        found: &mut Found,
+    ) -> Result<(), Rejection> {
         let mut position = applied;
         while position < last {
-            let records = self
-                .reader
-                .read(position + 1, 4_096, 1 << 20)
-                .map_err(|_| unreadable())?;
+            let records = records(&self.reader, position + 1, 4_096, 1 << 20)?;
             let Some(end) = records.last() else { break };
             position = end.sequence;
-            entries.extend(records.iter().filter_map(Entry::from_record).map(Arc::new));
+            for record in &records {
+                let entry = Entry::from_record(record)?.filter(|entry| *entry.header.id == *id);
+                found.extend(entry.map(Arc::new));
+            }
         }
-        Ok(entries)
+        Ok(())
     }
 
     /// One message by its place.
@@ -209,9 +228,12 @@ impl Shared {
         if let Some(entry) = entries.pop() {
             return Ok(Some(entry));
         }
-        let records = self.reader.read(sequence, 1, 1).map_err(|_| unreadable())?;
+        let records = records(&self.reader, sequence, 1, 1)?;
         let record = records.first().filter(|record| record.sequence == sequence);
-        Ok(record.and_then(Entry::from_record).map(Arc::new))
+        match record {
+            Some(record) => Ok(Entry::from_record(record)?.map(Arc::new)),
+            None => Ok(None),
+        }
     }
 }
 

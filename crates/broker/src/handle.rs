@@ -256,8 +256,7 @@ impl Handle {
             let (mut entries, mut position) = (Vec::new(), start);
             while entries.len() < limit && position < last {
                 let rest = limit - entries.len();
-                let scanned = find::scan(&shared.reader, &filter, position + 1, last, rest)
-                    .map_err(|_| crate::tail::unreadable())?;
+                let scanned = find::scan(&shared.reader, &filter, position + 1, last, rest)?;
                 if scanned.position == position {
                     break;
                 }

@@ -60,11 +60,14 @@ fn follow(shared: &Arc<Shared>, writer: &mut Index, deadline: Instant) {
         let Some(end) = records.last().map(|record| record.sequence) else {
             return;
         };
-        let rows: Vec<IndexRow> = records
-            .iter()
-            .filter_map(Entry::from_record)
-            .map(|entry| row(&entry))
-            .collect();
+        let mut rows: Vec<IndexRow> = Vec::with_capacity(records.len());
+        for record in &records {
+            // It has been logged; without it the index would say that there is no such message.
+            let Ok(entry) = Entry::from_record(record) else {
+                return;
+            };
+            rows.extend(entry.as_ref().map(row));
+        }
         if let Err(error) = writer.apply(&rows, end) {
             tracing::error!(%error, "the index cannot be written; look-ups read the journal");
             return;

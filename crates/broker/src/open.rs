@@ -203,11 +203,13 @@ fn write_ahead(filler: Filler, reader: Reader) -> Result<std::sync::mpsc::Sender
                 let (_, last) = reader.range();
                 let is_quiet = last == seen;
                 seen = last;
-                pause = if is_quiet && filler.step().unwrap_or(false) {
-                    STEP_EVERY
-                } else {
-                    LOOK_EVERY
-                };
+                let has_more = is_quiet
+                    && filler.step().unwrap_or_else(|error| {
+                        // Told once: after an error the filler has nothing to do.
+                        tracing::warn!(%error, "nothing is written ahead of the journal any more");
+                        false
+                    });
+                pause = if has_more { STEP_EVERY } else { LOOK_EVERY };
             }
         })
         .map_err(OpenError::Thread)?;

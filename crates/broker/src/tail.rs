@@ -121,10 +121,7 @@ impl Tail {
         let scan = tokio::task::spawn_blocking(move || {
             find::scan(&shared.reader, &filter, from, until, max)
         });
-        let scanned = scan.await.map_err(|_| unreadable())?.map_err(|error| {
-            tracing::error!(%error, "the journal cannot be read");
-            unreadable()
-        })?;
+        let scanned = scan.await.map_err(|_| unreadable())??;
         self.position = scanned.position.max(self.position);
         Ok(scanned.entries)
     }

@@ -1,7 +1,7 @@
 //! Writes zeros where records will be, while nobody waits.
 //!
 //! A sync after writing into a file that grows also has to write where the file's new blocks are; a
-//! sync after writing into space that was written before has not, and is up to twice as fast.
+//! sync after writing into space that was written before has not.
 //! Reserving space without writing it is slower than either.
 //!
 //! The active segment is filled first, then a spare that becomes the next segment. When to do it is

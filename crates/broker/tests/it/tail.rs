@@ -142,3 +142,21 @@ async fn a_page_ends_at_the_newest_and_can_be_continued() {
     assert_eq!((second.entries.len(), second.is_last), (15, true));
     broker.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_neither_memory_nor_the_index_holds_is_found_in_the_file() {
+    let settings = Settings {
+        ring_bytes_max: 4_096,
+        ..Settings::default()
+    };
+    let broker = interwire_broker::Broker::open(settings, 7).unwrap();
+    let handle = broker.handle();
+    fill(&handle, 0..200).await;
+    for id in ["message-0000", "message-0100", "message-0199"] {
+        let found = handle.find(id, None).await.unwrap();
+        assert_eq!(&*found.header.id, id);
+    }
+    let missing = handle.find("message-0200", None).await.unwrap_err();
+    assert_eq!(missing.code(), Code::NotFound);
+    broker.close().await;
+}
