@@ -2,6 +2,7 @@
 
 use crate::Entry;
 use crate::handle::Shared;
+use crate::ring::Ring;
 use crate::tail::unreadable;
 use journal::{CursorFault, Reader};
 use protocol::{Code, Fault, Filter, Party, Rejection, Timestamp};
@@ -223,17 +224,26 @@ impl Shared {
 
     /// One message by its place.
     pub(crate) fn entry(&self, sequence: u64) -> Result<Option<Arc<Entry>>, Rejection> {
-        let mut entries = Vec::with_capacity(1);
-        self.ring.get(&[sequence], &mut entries);
-        if let Some(entry) = entries.pop() {
-            return Ok(Some(entry));
-        }
-        let records = records(&self.reader, sequence, 1, 1)?;
-        let record = records.first().filter(|record| record.sequence == sequence);
-        match record {
-            Some(record) => Ok(Entry::from_record(record)?.map(Arc::new)),
-            None => Ok(None),
-        }
+        entry(&self.reader, &self.ring, sequence)
+    }
+}
+
+/// One message by its place, from memory or else from the file.
+pub(crate) fn entry(
+    reader: &Reader,
+    ring: &Ring,
+    sequence: u64,
+) -> Result<Option<Arc<Entry>>, Rejection> {
+    let mut entries = Vec::with_capacity(1);
+    ring.get(&[sequence], &mut entries);
+    if let Some(entry) = entries.pop() {
+        return Ok(Some(entry));
+    }
+    let records = records(reader, sequence, 1, 1)?;
+    let record = records.first().filter(|record| record.sequence == sequence);
+    match record {
+        Some(record) => Ok(Entry::from_record(record)?.map(Arc::new)),
+        None => Ok(None),
     }
 }
 

@@ -5,15 +5,12 @@ use crate::request::Request;
 use crate::ring::Ring;
 use crate::turn::{Condition, storage_failed};
 use crate::{Clock, Entry, Meter, Settings, Tail};
-use exchange::{Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
 use journal::{Index, Reader};
 use parking_lot::Mutex;
 use protocol::{Filter, Party, Rejection, Rules, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::timeout;
 
 /// What the loop, the readers and the handles have in common.
 #[derive(Debug)]
@@ -45,22 +42,6 @@ impl Shared {
         Ok((sequences.collect(), applied))
     }
 }
-
-/// One delivery handed to a consumer.
-#[derive(Clone, Debug)]
-pub struct Delivery {
-    /// Names this delivery when it is settled.
-    pub id: DeliveryId,
-    /// How often this message has been handed out to this place, from 1.
-    pub attempt: u32,
-    /// Settle before this moment.
-    pub lease_until: Timestamp,
-    /// The message.
-    pub entry: Arc<Entry>,
-}
-
-/// The result of settling one delivery.
-pub type Outcome = Result<(), Rejection>;
 
 /// A cheap handle to the running exchange.
 #[derive(Clone, Debug)]
@@ -94,128 +75,6 @@ impl Handle {
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.shared.meter
-    }
-
-    /// Hands out up to `max` deliveries of a place; waits up to `wait` for the first.
-    ///
-    /// # Errors
-    /// `not_found` for a subscription that does not exist.
-    pub async fn pull(
-        &self,
-        place: PlaceName,
-        max: usize,
-        wait: Duration,
-    ) -> Result<Vec<Delivery>, Rejection> {
-        let (reply, mut answer) = oneshot::channel();
-        self.ask(Request::Pull {
-            place,
-            max,
-            wait: !wait.is_zero(),
-            reply,
-        })
-        .await?;
-        let pulled = if wait.is_zero() {
-            answer.await.map_err(|_| crate::serve::draining())?
-        } else {
-            match timeout(wait, &mut answer).await {
-                Ok(pulled) => pulled.map_err(|_| crate::serve::draining())?,
-                Err(_) => {
-                    // Close first: a lease that is already on its way still arrives below.
-                    answer.close();
-                    answer.try_recv().unwrap_or(Ok(Vec::new()))
-                }
-            }
-        };
-        self.deliveries(&pulled?)
-    }
-
-    fn deliveries(&self, leases: &[Lease]) -> Result<Vec<Delivery>, Rejection> {
-        let mut deliveries = Vec::with_capacity(leases.len());
-        for lease in leases {
-            if let Some(entry) = self.shared.entry(lease.sequence)? {
-                deliveries.push(Delivery {
-                    id: lease.id(),
-                    attempt: lease.attempt,
-                    lease_until: lease.until,
-                    entry,
-                });
-            }
-        }
-        Ok(deliveries)
-    }
-
-    /// Acknowledges, returns or extends deliveries; one result for each, after it is durable.
-    ///
-    /// # Errors
-    /// `draining` when the exchange is gone.
-    pub async fn settle(
-        &self,
-        deliveries: Vec<DeliveryId>,
-        how: Settle,
-    ) -> Result<Vec<Outcome>, Rejection> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Settle {
-            deliveries,
-            how,
-            reply,
-        })
-        .await?;
-        answer.await.map_err(|_| crate::serve::draining())
-    }
-
-    /// Creates or confirms a durable subscription.
-    ///
-    /// # Errors
-    /// `subscription_conflict` when the name stands for another filter.
-    pub async fn put_subscription(
-        &self,
-        name: &str,
-        filter: Filter,
-        deliver_to: Option<Party>,
-    ) -> Result<SubscriptionView, Rejection> {
-        let (reply, answer) = oneshot::channel();
-        let request = Request::PutSubscription {
-            name: name.into(),
-            filter,
-            deliver_to,
-            reply,
-        };
-        self.ask(request).await?;
-        answer.await.map_err(|_| crate::serve::draining())?
-    }
-
-    /// Removes a durable subscription and what waits in it.
-    ///
-    /// # Errors
-    /// `not_found`.
-    pub async fn remove_subscription(&self, name: &str) -> Result<(), Rejection> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::RemoveSubscription {
-            name: name.into(),
-            reply,
-        })
-        .await?;
-        answer.await.map_err(|_| crate::serve::draining())?
-    }
-
-    /// All durable subscriptions.
-    ///
-    /// # Errors
-    /// `draining` when the exchange is gone.
-    pub async fn subscriptions(&self) -> Result<Vec<SubscriptionView>, Rejection> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Subscriptions { reply }).await?;
-        answer.await.map_err(|_| crate::serve::draining())
-    }
-
-    /// Sizes of what is held, and the AEP delivery counters.
-    ///
-    /// # Errors
-    /// `draining` when the exchange is gone.
-    pub async fn counts(&self) -> Result<(Counts, protocol::dialect::aep::flow::Stats), Rejection> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Counts { reply }).await?;
-        answer.await.map_err(|_| crate::serve::draining())
     }
 
     /// A live reader of everything that passes `filter`, beginning at `from`.
@@ -331,7 +190,7 @@ impl Handle {
         }
     }
 
-    async fn ask(&self, request: Request) -> Result<(), Rejection> {
+    pub(crate) async fn ask(&self, request: Request) -> Result<(), Rejection> {
         self.shared
             .requests
             .send(request)

@@ -6,8 +6,10 @@
 
 mod channel;
 mod clock;
+mod deliveries;
 mod entry;
 mod find;
+mod follow;
 mod handle;
 mod indexer;
 mod meter;
@@ -21,11 +23,12 @@ mod serve;
 mod settings;
 mod tail;
 mod turn;
+mod watch;
 
 pub use clock::Clock;
 pub use entry::Entry;
 pub use find::{Found, From, Page};
-pub use handle::{Delivery, Handle, Outcome};
+pub use handle::Handle;
 pub use meter::Meter;
 pub use open::{Broker, OpenError};
 pub use publish::{Submission, label};
@@ -34,5 +37,9 @@ pub use request::Published;
 pub use settings::{Settings, Storage};
 pub use tail::{Batch, Tail};
 
-pub use exchange::{Counts, DeliveryId, PlaceName, RecipientState, Settle, SubscriptionView};
+pub use deliveries::{AttemptView, DeadLetterView, Delivery, Outcome};
+pub use exchange::{
+    Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceName, PlaceView,
+    RecipientState, Settle, SubscriptionView,
+};
 pub use journal::{Cursor, Durability};

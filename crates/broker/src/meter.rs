@@ -1,5 +1,6 @@
 //! Counters and histograms, in Prometheus types. No ids in labels, ever.
 
+use exchange::{Ending, Record};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -32,6 +33,12 @@ pub struct Meter {
     pub redeliveries: Counter,
     /// Deliveries settled, by acknowledgement.
     pub acknowledgements: Counter,
+    /// Failed attempts to deliver.
+    pub failures: Counter,
+    /// Deliveries that became dead letters.
+    pub dead_letters: Counter,
+    /// Deliveries whose message was too old.
+    pub expired: Counter,
     /// Entries written to live readers.
     pub streamed: Counter,
     /// Readers that had to go back to the file because they fell out of memory.
@@ -51,6 +58,9 @@ impl Default for Meter {
             deliveries: Counter::default(),
             redeliveries: Counter::default(),
             acknowledgements: Counter::default(),
+            failures: Counter::default(),
+            dead_letters: Counter::default(),
+            expired: Counter::default(),
             streamed: Counter::default(),
             lagging_reads: Counter::default(),
             index_lag: Gauge::default(),
@@ -60,6 +70,34 @@ impl Default for Meter {
 }
 
 impl Meter {
+    /// Counts what a record says of deliveries. Acknowledgements of readers are counted where they
+    /// are asked for, because there one record can stand for many.
+    pub(crate) fn settled(&self, record: &Record) {
+        match record {
+            Record::Acked { by: Some(_), .. } => {
+                self.acknowledgements.inc();
+            }
+            Record::Failed { deliveries, .. } => {
+                self.failures.inc_by(deliveries.len() as u64);
+            }
+            Record::Ended { how, sequences, .. } => {
+                let count = sequences.len() as u64;
+                match how {
+                    Ending::Dead => self.dead_letters.inc_by(count),
+                    Ending::Expired => self.expired.inc_by(count),
+                    Ending::Dropped => 0,
+                };
+            }
+            Record::Acked { .. }
+            | Record::Published { .. }
+            | Record::SubscriptionPut { .. }
+            | Record::SubscriptionRemoved { .. }
+            | Record::Redriven { .. }
+            | Record::PlaceConfigured { .. }
+            | Record::PlacePaused { .. } => {}
+        }
+    }
+
     /// Registers every metric under its public name.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
@@ -92,6 +130,21 @@ impl Meter {
             "interwire_ack",
             "Deliveries acknowledged",
             self.acknowledgements.clone(),
+        );
+        registry.register(
+            "interwire_deliver_failed",
+            "Failed attempts to deliver",
+            self.failures.clone(),
+        );
+        registry.register(
+            "interwire_dead_letter",
+            "Deliveries that became dead letters",
+            self.dead_letters.clone(),
+        );
+        registry.register(
+            "interwire_expired",
+            "Deliveries whose message was too old",
+            self.expired.clone(),
         );
         registry.register(
             "interwire_stream",

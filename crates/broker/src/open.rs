@@ -95,7 +95,8 @@ impl Broker {
         };
         let journal = Journal::open(disk, options)?;
         let reader = journal.reader();
-        let exchange = rebuild(&reader, Exchange::new(settings.exchange.clone()))?;
+        let mut exchange = rebuild(&reader, Exchange::new(settings.exchange.clone()))?;
+        exchange.recovered(reader.range().1);
         let origin = reader.cursor(0);
         let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
         let index = writer.reader()?;
@@ -134,6 +135,7 @@ impl Broker {
             requests: queue,
             channels: HashMap::new(),
             parked: Default::default(),
+            watchers: Default::default(),
             _alive: alive,
             batch: Batch::default(),
             unpark: std::task::Waker::noop().clone(),

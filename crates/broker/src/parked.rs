@@ -1,7 +1,7 @@
 //! Pulls that found nothing and wait for a delivery.
 
 use crate::request::Pulled;
-use exchange::PlaceName;
+use exchange::{Consumer, PlaceName};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -12,6 +12,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// One waiting pull. Its caller keeps the time.
 pub(crate) struct Waiting {
     pub max: usize,
+    pub consumer: Consumer,
     pub reply: oneshot::Sender<Pulled>,
 }
 
@@ -44,6 +45,11 @@ impl Parked {
         }
         self.places.remove(place);
         None
+    }
+
+    /// How many pulls wait for a place.
+    pub(crate) fn count(&self, place: &PlaceName) -> usize {
+        self.places.get(place).map_or(0, VecDeque::len)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

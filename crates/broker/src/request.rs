@@ -2,9 +2,10 @@
 
 use crate::Receipt;
 use crate::channel::Channel;
+use crate::turn::Turn;
 use bytes::Bytes;
-use exchange::{ChannelId, Counts, DeliveryId, Lease, PlaceName, Settle, SubscriptionView};
-use protocol::{Fault, Filter, Header, Party, Rejection};
+use exchange::{ChannelId, Consumer, DeliveryId, Lease, PlaceName, Settle};
+use protocol::{Fault, Filter, Header, Rejection};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
@@ -49,26 +50,10 @@ pub(crate) type Pulled = Result<Vec<Lease>, Rejection>;
 /// What settling a list of deliveries gives, one result for each.
 pub(crate) type Settled = Vec<Result<(), Rejection>>;
 
-/// A durable subscription after it was put.
-pub(crate) type Put = Result<SubscriptionView, Rejection>;
-
 pub(crate) enum Request {
     Publish(Publish),
     /// Publishes that arrived together, in order, so that one commit can take them all.
     PublishMany(Vec<Publish>),
-    PutSubscription {
-        name: Box<str>,
-        filter: Filter,
-        deliver_to: Option<Party>,
-        reply: oneshot::Sender<Put>,
-    },
-    RemoveSubscription {
-        name: Box<str>,
-        reply: oneshot::Sender<Result<(), Rejection>>,
-    },
-    Subscriptions {
-        reply: oneshot::Sender<Vec<SubscriptionView>>,
-    },
     Listen {
         filter: Filter,
         reply: oneshot::Sender<Listening>,
@@ -76,6 +61,7 @@ pub(crate) enum Request {
     Unlisten(ChannelId),
     Pull {
         place: PlaceName,
+        consumer: Consumer,
         max: usize,
         /// Park when there is nothing; the caller keeps the time and drops the receiver.
         wait: bool,
@@ -86,9 +72,9 @@ pub(crate) enum Request {
         how: Settle,
         reply: oneshot::Sender<Settled>,
     },
-    Counts {
-        reply: oneshot::Sender<(Counts, protocol::dialect::aep::flow::Stats)>,
-    },
+    /// Anything else that is done rarely: it runs in the loop, and answers by itself, at once or
+    /// through an effect.
+    Act(Box<dyn FnOnce(&mut Turn) + Send>),
     /// Take nothing new after what is queued; answered when all before it is durable.
     Close {
         reply: oneshot::Sender<()>,

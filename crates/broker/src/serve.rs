@@ -5,8 +5,11 @@ use crate::parked::Waiting;
 use crate::request::{Listening, Publish, Request};
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, Receipt};
-use exchange::{ChannelId, DeliveryId, Lease, PlaceId, PlaceName, Settle};
-use protocol::{Code, Fault, Filter, Party, Rejection};
+use bytes::Bytes;
+use exchange::{
+    ChannelId, Consumer, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Settle,
+};
+use protocol::{Code, Fault, Filter, Header, Party, Rejection, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
@@ -21,40 +24,24 @@ impl Turn {
                     .into_iter()
                     .for_each(|publish| self.publish(publish));
             }
-            Request::PutSubscription {
-                name,
-                filter,
-                deliver_to,
-                reply,
-            } => {
-                let result = self.put_subscription(&name, filter, deliver_to);
-                self.batch.effects.push(Effect::Put(reply, result));
-            }
-            Request::RemoveSubscription { name, reply } => {
-                let result = self.remove_subscription(&name);
-                self.batch.effects.push(Effect::Removed(reply, result));
-            }
-            Request::Subscriptions { reply } => drop(reply.send(self.exchange.subscriptions())),
             Request::Listen { filter, reply } => self.listen(filter, reply),
             Request::Unlisten(id) => self.unlisten(id),
             Request::Pull {
                 place,
+                consumer,
                 max,
                 wait,
                 reply,
-            } => self.pull(place, max, wait, reply),
+            } => self.pull(place, consumer, max, wait, reply),
             Request::Settle {
                 deliveries,
                 how,
                 reply,
             } => {
-                let results = self.settle(&deliveries, how);
+                let results = self.settle(&deliveries, &how);
                 self.batch.effects.push(Effect::Settled(reply, results));
             }
-            Request::Counts { reply } => {
-                // A caller who has gone away does not need it.
-                let _ = reply.send((self.exchange.counts(), self.exchange.aep_stats()));
-            }
+            Request::Act(act) => act(self),
             Request::Close { reply } => {
                 self.batch.closing = true;
                 self.batch.effects.push(Effect::Closed(reply));
@@ -80,61 +67,50 @@ impl Turn {
             return;
         }
         let now = self.clock.now();
-        let sequence = self.journal.next_sequence();
-        let outcome = self
-            .exchange
-            .publish(now, sequence, Arc::clone(&header), envelope.clone());
         self.batch.messages += 1;
-        let result = match outcome {
-            Ok(publication) => {
-                if let Some(record) = &publication.record {
-                    self.append(record);
-                    self.batch.entries.push(Some(Arc::new(Entry::new(
-                        sequence,
-                        now,
-                        Arc::clone(&header),
-                        envelope,
-                        publication.recipients.clone(),
-                    ))));
-                    let matched = publication.channels.iter().map(|id| (*id, sequence));
-                    self.batch.matches.extend(matched);
-                    self.batch.wake.extend_from_slice(&publication.wake);
-                }
-                Ok(Receipt {
-                    header,
-                    cursor: self.reader.cursor(publication.sequence),
-                    durability: self.settings.durability,
-                    duplicate: publication.duplicate,
-                    recipients: publication.recipients,
-                    warnings,
-                })
-            }
-            Err(rejection) => Err(rejection),
-        };
+        let result = self
+            .accept(now, &header, &envelope)
+            .map(|accepted| Receipt {
+                header,
+                cursor: self.reader.cursor(accepted.sequence),
+                durability: self.settings.durability,
+                duplicate: accepted.duplicate,
+                recipients: accepted.recipients,
+                warnings,
+            });
         self.batch.effects.push(Effect::Published(ticket, result));
     }
 
-    fn put_subscription(
+    /// Accepts one envelope; its record and what follows from it join the batch.
+    pub(crate) fn accept(
         &mut self,
-        name: &str,
-        filter: Filter,
-        deliver_to: Option<Party>,
-    ) -> Result<exchange::SubscriptionView, Rejection> {
-        self.check_writable()?;
-        let (view, record) = self.exchange.put_subscription(name, filter, deliver_to)?;
-        if let Some(record) = record {
-            self.append(&record);
-            self.batch.entries.push(None);
+        now: Timestamp,
+        header: &Arc<Header>,
+        envelope: &Bytes,
+    ) -> Result<Accepted, Rejection> {
+        let sequence = self.journal.next_sequence();
+        let publication =
+            self.exchange
+                .publish(now, sequence, Arc::clone(header), envelope.clone())?;
+        if let Some(record) = &publication.record {
+            self.append(record);
+            self.batch.entries.push(Some(Arc::new(Entry::new(
+                sequence,
+                now,
+                Arc::clone(header),
+                envelope.clone(),
+                publication.recipients.clone(),
+            ))));
+            let matched = publication.channels.iter().map(|id| (*id, sequence));
+            self.batch.matches.extend(matched);
+            self.batch.wake.extend_from_slice(&publication.wake);
+            self.follow(publication.then);
         }
-        Ok(view)
-    }
-
-    fn remove_subscription(&mut self, name: &str) -> Result<(), Rejection> {
-        self.check_writable()?;
-        let record = self.exchange.remove_subscription(name)?;
-        self.append(&record);
-        self.batch.entries.push(None);
-        Ok(())
+        Ok(Accepted {
+            sequence: publication.sequence,
+            duplicate: publication.duplicate,
+            recipients: publication.recipients,
+        })
     }
 
     fn listen(&mut self, filter: Filter, reply: oneshot::Sender<Listening>) {
@@ -166,6 +142,7 @@ impl Turn {
     fn pull(
         &mut self,
         place: PlaceName,
+        consumer: Consumer,
         max: usize,
         wait: bool,
         reply: oneshot::Sender<crate::request::Pulled>,
@@ -174,8 +151,9 @@ impl Turn {
             drop(reply.send(Err(storage_failed())));
             return;
         }
+        self.expire();
         let found = match (self.exchange.place(&place), &place) {
-            (Some(id), _) => self.lease(id, max),
+            (Some(id), _) => self.lease(id, &consumer, max),
             // An inbox exists for every party; a subscription must have been made.
             (None, PlaceName::Inbox(_)) => Vec::new(),
             (None, PlaceName::Subscription(name)) => {
@@ -185,67 +163,87 @@ impl Turn {
             }
         };
         if found.is_empty() && wait {
-            self.parked.park(place, Waiting { max, reply });
+            let waiting = Waiting {
+                max,
+                consumer,
+                reply,
+            };
+            self.parked.park(place, waiting);
         } else {
             self.batch.effects.push(Effect::Pulled(reply, Ok(found)));
         }
     }
 
-    fn lease(&mut self, place: PlaceId, max: usize) -> Vec<Lease> {
-        let leases = self.exchange.pull(self.clock.now(), place, max);
+    fn lease(&mut self, place: PlaceId, consumer: &Consumer, max: usize) -> Vec<Lease> {
+        let now = self.clock.now();
+        let (leases, outcome) = self.exchange.pull(now, place, consumer, max);
         self.meter.deliveries.inc_by(leases.len() as u64);
-        let again = leases.iter().filter(|lease| lease.attempt > 1).count();
+        let again = leases.iter().filter(|lease| lease.redelivered).count();
         self.meter.redeliveries.inc_by(again as u64);
+        self.watchers
+            .touch(leases.iter().map(|lease| lease.sequence));
+        self.follow(outcome);
         leases
     }
 
-    fn settle(&mut self, deliveries: &[DeliveryId], how: Settle) -> Vec<Result<(), Rejection>> {
+    fn settle(&mut self, deliveries: &[DeliveryId], how: &Settle) -> Vec<Result<(), Rejection>> {
         if self.has_failed() {
             return deliveries.iter().map(|_| Err(storage_failed())).collect();
         }
-        let (results, records, woken) = self.exchange.settle(self.clock.now(), deliveries, how);
-        for record in &records {
-            self.append(record);
-            self.batch.entries.push(None);
-        }
-        if how == Settle::Ack {
+        let (now, next) = (self.clock.now(), self.journal.next_sequence());
+        let (results, outcome) = self.exchange.settle(now, next, deliveries, how);
+        if *how == Settle::Ack {
             let settled = results.iter().filter(|result| result.is_ok()).count();
             self.meter.acknowledgements.inc_by(settled as u64);
         }
-        self.batch.wake.extend(woken);
+        self.follow(outcome);
         results
     }
 
-    /// Gives what has become deliverable to the pulls that wait for it.
+    /// Gives what has become deliverable to the pulls that wait for it. Each gets its share, so that
+    /// one greedy reader does not leave the others without.
     pub(crate) fn serve_parked(&mut self, place: PlaceId) {
-        if self.parked.is_empty() {
+        if self.parked.is_empty() || self.has_failed() {
             return;
         }
         let Some(name) = self.exchange.place_name(place).cloned() else {
             return;
         };
+        let mut unserved = Vec::new();
+        let mut waiting_count = self.parked.count(&name);
         while let Some(waiting) = self.parked.next(&name) {
-            let leases = self.lease(place, waiting.max);
+            let share = self
+                .exchange
+                .ready_count(place)
+                .div_ceil(waiting_count.max(1));
+            waiting_count = waiting_count.saturating_sub(1);
+            let leases = self.lease(place, &waiting.consumer, waiting.max.min(share.max(1)));
             if leases.is_empty() {
-                self.parked.put_back(name, waiting);
-                return;
+                // Nothing for this consumer; what is ready may be for another.
+                unserved.push(waiting);
+                if self.exchange.ready_count(place) == 0 {
+                    break;
+                }
+                continue;
             }
             if let Err(Ok(leases)) = waiting.reply.send(Ok(leases)) {
                 self.give_back(&leases);
             }
         }
+        for waiting in unserved.into_iter().rev() {
+            self.parked.put_back(name.clone(), waiting);
+        }
     }
 
-    /// Leases whose receiver has gone are deliverable again soon.
+    /// Leases whose receiver has gone are deliverable again at once: nobody has seen them.
     pub(crate) fn give_back(&mut self, leases: &[Lease]) {
-        let ids: Vec<_> = leases.iter().map(Lease::id).collect();
-        let nack = Settle::Nack {
-            retry_after_ms: None,
-        };
-        let _ = self.exchange.settle(self.clock.now(), &ids, nack);
+        self.exchange.give_back(leases);
+        let mut places: Vec<PlaceId> = leases.iter().map(|lease| lease.place).collect();
+        places.dedup();
+        self.batch.wake.extend(places);
     }
 
-    fn check_writable(&self) -> Result<(), Rejection> {
+    pub(crate) fn check_writable(&self) -> Result<(), Rejection> {
         if self.has_failed() {
             return Err(storage_failed());
         }
@@ -254,6 +252,13 @@ impl Turn {
         }
         Ok(())
     }
+}
+
+/// What a publish did, as its receipt says.
+pub(crate) struct Accepted {
+    sequence: u64,
+    duplicate: bool,
+    recipients: Vec<(Party, RecipientState)>,
 }
 
 /// The refusal of new work while shutting down.
@@ -267,7 +272,7 @@ pub(crate) fn draining() -> Rejection {
     .into()
 }
 
-fn no_subscription(name: &str) -> Rejection {
+pub(crate) fn no_subscription(name: &str) -> Rejection {
     Fault::new(
         Code::NotFound,
         "",

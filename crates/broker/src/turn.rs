@@ -6,8 +6,9 @@
 
 use crate::channel::Channel;
 use crate::parked::Parked;
-use crate::request::{Listening, Published, Pulled, Put, Request, Settled, Ticket};
+use crate::request::{Listening, Published, Pulled, Request, Settled, Ticket};
 use crate::ring::Ring;
+use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
 use exchange::{ChannelId, Exchange, PlaceId, Record};
 use journal::{Journal, Reader};
@@ -23,11 +24,8 @@ use tokio::sync::{mpsc, oneshot};
 /// What may be told once the batch is durable.
 pub(crate) enum Effect {
     Published(Ticket, Published),
-    Put(oneshot::Sender<Put>, Put),
-    Removed(
-        oneshot::Sender<Result<(), Rejection>>,
-        Result<(), Rejection>,
-    ),
+    /// Answers by itself; told whether the commit failed.
+    Done(Box<dyn FnOnce(bool) + Send>),
     Listening(oneshot::Sender<Listening>, Listening),
     Pulled(oneshot::Sender<Pulled>, Pulled),
     Settled(oneshot::Sender<Settled>, Settled),
@@ -54,6 +52,7 @@ pub(crate) struct Turn {
     pub requests: mpsc::Receiver<Request>,
     pub channels: HashMap<ChannelId, Arc<Channel>>,
     pub parked: Parked,
+    pub watchers: Watchers,
     /// Dropped with the loop; ends the thread that feeds the look-up index.
     pub _alive: std::sync::mpsc::Sender<()>,
     pub batch: Batch,
@@ -92,9 +91,9 @@ impl Turn {
                     Err(_) => break,
                 }
             }
-            self.commit();
-            self.speak();
             self.expire();
+            self.finish();
+            self.parked.sweep(Instant::now());
             if self.batch.closing {
                 break;
             }
@@ -123,9 +122,11 @@ impl Turn {
     }
 
     fn deadline(&self) -> Option<Instant> {
+        // After a failure nothing is due any more: nothing could be written down.
         let leases = self
             .exchange
             .next_deadline()
+            .filter(|_| !self.has_failed())
             .map(|moment| self.clock.instant_of(moment));
         let parked = self.parked.next_sweep();
         [leases, parked].into_iter().flatten().min()
@@ -145,11 +146,30 @@ impl Turn {
             Record::Published { envelope, .. } => envelope,
             Record::SubscriptionPut { .. }
             | Record::SubscriptionRemoved { .. }
-            | Record::Acked { .. } => &[],
+            | Record::Acked { .. }
+            | Record::Failed { .. }
+            | Record::Ended { .. }
+            | Record::Redriven { .. }
+            | Record::PlaceConfigured { .. }
+            | Record::PlacePaused { .. } => &[],
         };
         self.batch.bytes += self.batch.head.len() + envelope.len();
         self.journal
             .append(record.kind(), &[&self.batch.head, envelope])
+    }
+
+    /// Commits and speaks until nothing is left: serving a pull that waited can itself have news.
+    fn finish(&mut self) {
+        loop {
+            self.commit();
+            self.speak();
+            let is_done = self.batch.entries.is_empty()
+                && self.batch.wake.is_empty()
+                && self.batch.effects.is_empty();
+            if is_done || self.has_failed() {
+                break;
+            }
+        }
     }
 
     fn commit(&mut self) {
@@ -200,10 +220,13 @@ impl Turn {
                 channel.wake();
             }
         }
-        let woken = std::mem::take(&mut self.batch.wake);
+        let mut woken = std::mem::take(&mut self.batch.wake);
+        woken.sort_unstable();
+        woken.dedup();
         for place in woken {
             self.serve_parked(place);
         }
+        self.watchers.tell();
         self.batch.bytes = 0;
         self.batch.messages = 0;
     }
@@ -217,20 +240,7 @@ impl Turn {
                     result
                 });
             }
-            Effect::Put(caller, result) => {
-                drop(caller.send(if failed {
-                    Err(storage_failed())
-                } else {
-                    result
-                }));
-            }
-            Effect::Removed(caller, result) => {
-                drop(caller.send(if failed {
-                    Err(storage_failed())
-                } else {
-                    result
-                }));
-            }
+            Effect::Done(answer) => answer(failed),
             Effect::Listening(caller, listening) => {
                 if let Err((channel, _)) = caller.send(listening) {
                     self.unlisten(channel.id);
@@ -258,18 +268,14 @@ impl Turn {
         }
     }
 
-    fn expire(&mut self) {
+    /// Does what is due. What follows from it joins the batch.
+    pub(crate) fn expire(&mut self) {
         let now = self.clock.now();
-        if self
-            .exchange
-            .next_deadline()
-            .is_some_and(|moment| moment <= now)
-        {
-            for place in self.exchange.expire(now) {
-                self.serve_parked(place);
-            }
+        let is_due = |moment| moment <= now;
+        if !self.has_failed() && self.exchange.next_deadline().is_some_and(is_due) {
+            let outcome = self.exchange.expire(now, self.journal.next_sequence());
+            self.follow(outcome);
         }
-        self.parked.sweep(Instant::now());
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -6,8 +6,9 @@
 
 use crate::dedupe::Key;
 use crate::exchange::Exchange;
+use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
-use crate::record::Record;
+use crate::record::{Ending, Record};
 use bytes::Bytes;
 use protocol::{AeePolicy, DialectName, Mode, Rules, Timestamp, dialect};
 
@@ -36,7 +37,7 @@ impl Exchange {
                 for ((party, _), place) in with_inbox.zip(&places) {
                     self.places.open_inbox(*place, party);
                 }
-                self.deliver(sequence, &places);
+                self.deliver(sequence, &header, &places);
             }
             Record::SubscriptionPut {
                 id,
@@ -44,18 +45,68 @@ impl Exchange {
                 filter,
                 deliver_to,
                 inbox,
+                settings,
             } => {
-                self.insert_subscription(id, &name, filter, deliver_to, inbox);
+                self.insert_subscription(id, &name, filter, deliver_to, inbox, settings);
             }
             Record::SubscriptionRemoved { id } => self.drop_subscription(id),
-            Record::Acked { place, sequences } => {
-                self.places.change(place, |place, deadlines| {
-                    for sequence in sequences {
-                        place.forget(sequence, deadlines);
+            Record::Acked {
+                place, sequences, ..
+            } => self.forget(place, &sequences),
+            Record::Failed {
+                place, deliveries, ..
+            } => {
+                self.places.change(place, |place, moments| {
+                    for failed in deliveries {
+                        place.failed_before(&failed, sequence, moments);
                     }
                 });
             }
+            Record::Ended {
+                place,
+                at,
+                how,
+                reason,
+                sequences,
+            } => match how {
+                Ending::Dead => {
+                    self.places.change(place, |place, moments| {
+                        for sequence in sequences {
+                            place.bury(sequence, at, &reason, moments);
+                        }
+                    });
+                }
+                Ending::Expired | Ending::Dropped => self.forget(place, &sequences),
+            },
+            Record::Redriven {
+                place, sequence, ..
+            } => {
+                self.places
+                    .change(place, |place, _| place.redrive(sequence));
+            }
+            Record::PlaceConfigured {
+                place,
+                name,
+                settings,
+            } => {
+                if let PlaceName::Inbox(party) = &name {
+                    self.places.open_inbox(place, party);
+                }
+                self.places
+                    .change(place, |place, _| place.configure(settings));
+            }
+            Record::PlacePaused { place, is_paused } => {
+                self.places.change(place, |place, _| place.pause(is_paused));
+            }
         }
+    }
+
+    fn forget(&mut self, place: PlaceId, sequences: &[u64]) {
+        self.places.change(place, |place, moments| {
+            for sequence in sequences {
+                place.forget(*sequence, moments);
+            }
+        });
     }
 
     /// Reads an accepted event again and makes its move.

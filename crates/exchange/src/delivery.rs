@@ -13,8 +13,11 @@ pub struct Lease {
     pub sequence: u64,
     /// Tells this attempt from every other.
     pub fence: u32,
-    /// 1 for the first since the exchange started.
+    /// 1 for the first; attempts that neither failed nor were acknowledged before a restart are not
+    /// counted.
     pub attempt: u32,
+    /// Whether it may have been handed out before.
+    pub redelivered: bool,
     /// When it runs out.
     pub until: Timestamp,
 }
@@ -70,14 +73,22 @@ impl fmt::Display for DeliveryId {
 }
 
 /// What a reader does with deliveries it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settle {
     /// Done; never deliver it here again.
     Ack,
-    /// Not done; deliver it again after this long, at least the setting's floor.
+    /// Not done; deliver it again after a while, at least the setting's floor, unless it has failed
+    /// too often.
     Nack {
-        /// The reader's wish; the floor when absent.
+        /// The reader's wish; the place's backoff when absent.
         retry_after_ms: Option<i64>,
+        /// Why, for whoever looks at it later.
+        reason: Box<str>,
+    },
+    /// Never deliver it here again by itself: it becomes a dead letter at once.
+    Reject {
+        /// Why.
+        reason: Box<str>,
     },
     /// Still at it; hold it this long from now.
     Extend {

@@ -20,6 +20,8 @@ pub struct Exchange {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) channels: Channels,
     pub(crate) fences: Fences,
+    /// The last record that state was rebuilt from.
+    pub(crate) recovered_to: u64,
 }
 
 /// How much of everything there is.
@@ -37,6 +39,8 @@ pub struct Counts {
     pub waiting: usize,
     /// Deliveries that a reader holds, over all places.
     pub leased: usize,
+    /// Dead letters, over all places.
+    pub dead: usize,
 }
 
 impl Exchange {
@@ -51,6 +55,7 @@ impl Exchange {
             subscriptions: Subscriptions::default(),
             channels: Channels::default(),
             fences: Fences::default(),
+            recovered_to: 0,
         }
     }
 
@@ -64,6 +69,7 @@ impl Exchange {
             dedupe_entries: self.dedupe.count(),
             waiting: self.places.waiting(),
             leased: self.places.leased(),
+            dead: self.places.dead(),
         }
     }
 

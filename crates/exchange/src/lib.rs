@@ -8,16 +8,26 @@
 //! |---|---|
 //! | `publish` | whether a message is new, legal and deliverable, and which places get it |
 //! | `subscribe`, `listen` | durable subscriptions; live channels |
-//! | `pull`, `settle` | leases: handing out, acknowledging, giving back, running out |
+//! | `pull`, `settle`, `expire` | leases: handing out, acknowledging, giving back, running out |
+//! | `fail`, `dead_letters` | failed attempts: again later, or a dead letter |
+//! | `in_band` | messages that settle the delivery of another |
+//! | `configure` | how a place delivers, and whether it does |
 //! | `apply` | the same state again, from records |
 //! | `record` | the bytes of a record |
 
 mod apply;
+mod configure;
+mod dead_letters;
 mod dedupe;
 mod delivery;
+mod delivery_settings;
 mod exchange;
+mod expire;
+mod fail;
+mod in_band;
 mod listen;
 mod matcher;
+mod outcome;
 mod place;
 mod places;
 mod publish;
@@ -27,12 +37,16 @@ mod settings;
 mod settle;
 mod subscribe;
 
+pub use configure::PlaceView;
+pub use dead_letters::DeadLetter;
 pub use delivery::{DeliveryId, Lease, Settle};
+pub use delivery_settings::{DeliverySettings, Order};
 pub use exchange::{Counts, Exchange};
 pub use listen::ChannelId;
-pub use place::{PlaceId, PlaceName};
+pub use outcome::{Notice, Outcome};
+pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
 pub use publish::{Publication, RecipientState};
-pub use record::{Record, RecordError};
+pub use record::{Ending, FailedDelivery, Failure, Record, RecordError};
 pub use settings::Settings;
-pub use settle::Settled;
+pub use settle::Results;
 pub use subscribe::SubscriptionView;

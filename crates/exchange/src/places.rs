@@ -1,6 +1,6 @@
 //! All places of a space: their numbers, names and totals.
 
-use crate::place::{Deadlines, Place, PlaceId, PlaceName};
+use crate::place::{Moments, Place, PlaceId, PlaceName};
 use foldhash::fast::FixedState;
 use protocol::{Party, Timestamp};
 use std::collections::HashMap;
@@ -12,10 +12,11 @@ pub(crate) struct Places {
     inboxes: HashMap<Party, PlaceId>,
     /// Inboxes by kind of party (empty for none), in the order they were opened.
     by_kind: HashMap<Box<str>, Vec<PlaceId>>,
-    deadlines: Deadlines,
+    moments: Moments,
     next: u32,
     waiting: usize,
     leased: usize,
+    dead: usize,
 }
 
 impl Places {
@@ -76,9 +77,10 @@ impl Places {
 
     pub(crate) fn close(&mut self, id: PlaceId) {
         if let Some(place) = self.by_id.remove(&id) {
-            place.clear(&mut self.deadlines);
+            place.clear(&mut self.moments);
             self.waiting -= place.waiting();
             self.leased -= place.held_count();
+            self.dead -= place.dead_count();
         }
     }
 
@@ -86,26 +88,41 @@ impl Places {
     pub(crate) fn change<T>(
         &mut self,
         id: PlaceId,
-        act: impl FnOnce(&mut Place, &mut Deadlines) -> T,
+        act: impl FnOnce(&mut Place, &mut Moments) -> T,
     ) -> Option<T> {
         let place = self.by_id.get_mut(&id)?;
-        let (waiting, leased) = (place.waiting(), place.held_count());
-        let outcome = act(place, &mut self.deadlines);
-        self.waiting = self.waiting - waiting + place.waiting();
-        self.leased = self.leased - leased + place.held_count();
+        let before = (place.waiting(), place.held_count(), place.dead_count());
+        let outcome = act(place, &mut self.moments);
+        self.waiting = self.waiting - before.0 + place.waiting();
+        self.leased = self.leased - before.1 + place.held_count();
+        self.dead = self.dead - before.2 + place.dead_count();
         Some(outcome)
     }
 
+    /// The next moment at which a lease, a wait or a message's time ends.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        self.deadlines.first().map(|(until, _, _)| *until)
+        let first = |set: &crate::place::Deadlines| set.first().map(|(until, _, _)| *until);
+        let moments = [first(&self.moments.leases), first(&self.moments.expiries)];
+        moments.into_iter().flatten().min()
     }
 
-    /// Takes the next deadline that has come.
-    pub(crate) fn pop_deadline(&mut self, now: Timestamp) -> Option<(PlaceId, u64)> {
-        self.next_deadline().filter(|until| *until <= now)?;
-        self.deadlines
-            .pop_first()
-            .map(|(_, id, sequence)| (id, sequence))
+    /// Takes the next lease or wait that has ended.
+    pub(crate) fn pop_lease(&mut self, now: Timestamp) -> Option<(PlaceId, u64)> {
+        pop(&mut self.moments.leases, now)
+    }
+
+    /// Takes the next message whose time is over.
+    pub(crate) fn pop_expiry(&mut self, now: Timestamp) -> Option<(PlaceId, u64)> {
+        pop(&mut self.moments.expiries, now)
+    }
+
+    pub(crate) fn dead(&self) -> usize {
+        self.dead
+    }
+
+    /// Every place, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PlaceId, &Place)> {
+        self.by_id.iter().map(|(id, place)| (*id, &**place))
     }
 
     /// The inboxes of parties whose address starts with `prefix` (`agent:`, or empty for all), in
@@ -126,4 +143,9 @@ impl Places {
             .filter(|(_, party)| party.as_str().starts_with(prefix))
             .collect()
     }
+}
+
+fn pop(moments: &mut crate::place::Deadlines, now: Timestamp) -> Option<(PlaceId, u64)> {
+    moments.first().filter(|(until, _, _)| *until <= now)?;
+    moments.pop_first().map(|(_, id, sequence)| (id, sequence))
 }

@@ -11,10 +11,14 @@ pub(crate) use route::wildcard_prefix;
 use crate::dedupe::{First, Key};
 use crate::exchange::Exchange;
 use crate::listen::ChannelId;
-use crate::place::PlaceId;
+use crate::outcome::Outcome;
+use crate::place::{Arrival, OrderKey, PlaceId};
 use crate::record::Record;
 use bytes::Bytes;
+use foldhash::quality::FixedState;
 use protocol::{Code, DialectName, Fault, Header, Party, Rejection, Timestamp};
+use std::hash::BuildHasher;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// What became of one recipient when the message was accepted.
@@ -53,6 +57,8 @@ pub struct Publication {
     pub wake: Vec<PlaceId>,
     /// Channels whose readers want it.
     pub channels: Vec<ChannelId>,
+    /// What else follows from it; its records come directly after this message's.
+    pub then: Outcome,
 }
 
 impl Exchange {
@@ -84,7 +90,9 @@ impl Exchange {
         for party in &route.fresh {
             self.places.open_inbox(self.places.next_id(0), party);
         }
-        self.deliver(sequence, &route.places);
+        self.deliver(sequence, &header, &route.places);
+        let mut then = Outcome::default();
+        self.settle_in_band(now, sequence + 1, &header, &mut then);
         let channels = self.channels.matching(&header);
         let record = Record::Published {
             at: now,
@@ -101,15 +109,33 @@ impl Exchange {
             record: Some(record),
             wake: route.places,
             channels,
+            then,
         })
     }
 
     /// Puts a message into places.
-    pub(crate) fn deliver(&mut self, sequence: u64, places: &[PlaceId]) {
+    pub(crate) fn deliver(&mut self, sequence: u64, header: &Header, places: &[PlaceId]) {
+        let arrival = Arrival {
+            sequence,
+            priority: header.priority,
+            key: order_key(header),
+            expires_at: header.deadline,
+            retry: header.retry.as_deref(),
+        };
         for place in places {
-            self.places.change(*place, |place, _| place.push(sequence));
+            self.places
+                .change(*place, |place, moments| place.push(arrival, moments));
         }
     }
+}
+
+/// The conversation in 32 bits, from the same digest on every machine and at every start.
+fn order_key(header: &Header) -> OrderKey {
+    let Some(conversation) = &header.conversation else {
+        return OrderKey::default();
+    };
+    let hash = FixedState::with_seed(0).hash_one(conversation.as_bytes());
+    OrderKey(NonZeroU32::new((hash >> 32) as u32 | 1))
 }
 
 fn repeat(first: First, header: &Header) -> Result<Publication, Rejection> {
@@ -132,5 +158,6 @@ fn repeat(first: First, header: &Header) -> Result<Publication, Rejection> {
         record: None,
         wake: Vec::new(),
         channels: Vec::new(),
+        then: Outcome::default(),
     })
 }

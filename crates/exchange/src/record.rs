@@ -6,22 +6,29 @@
 //!
 //! ```text
 //! published             1 | head length u32 | envelope length u32 | head | envelope
-//! subscription put      1 | id | name | filter as JSON | flags | [party, inbox id]
+//! subscription put      1 | id | name | filter as JSON | flags | [party] | [inbox id] | [settings]
 //! subscription removed  1 | id
-//! acked                 1 | place | count | first sequence | distances to the next
+//! acked                 1 | place | at | consumer | by | count | first sequence | distances
+//! failed                1 | place | at | why | error | count | (sequence, attempt, again at)...
+//! ended                 1 | place | at | how | reason | count | first sequence | distances
+//! redriven              1 | place | at | sequence
+//! place configured      1 | place | kind of name | name | settings
+//! place paused          1 | place | paused
 //! ```
 //!
 //! The envelope comes last and untouched, so that a reader slices it out of the record without a
 //! copy. The head holds the whole header except what the AEP flow machine acts on, which is read
 //! again from the envelope when state is rebuilt.
 
+mod delivery;
 mod published;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-use crate::place::PlaceId;
+use crate::delivery_settings::DeliverySettings;
+use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use bytes::Bytes;
 use protocol::{Filter, Header, Party, Timestamp, json};
@@ -64,6 +71,8 @@ pub enum Record {
         deliver_to: Option<Party>,
         /// That party's inbox.
         inbox: Option<PlaceId>,
+        /// How it delivers, when not as everybody does.
+        settings: Option<DeliverySettings>,
     },
     /// A durable subscription was removed, with all that waited in its place.
     SubscriptionRemoved {
@@ -74,9 +83,127 @@ pub enum Record {
     Acked {
         /// The place.
         place: PlaceId,
+        /// When.
+        at: Timestamp,
+        /// The consumer that held them, when it has a name.
+        consumer: Option<Box<str>>,
+        /// The id of the message that said so, when one did.
+        by: Option<Box<str>>,
         /// The messages, ascending.
         sequences: Vec<u64>,
     },
+    /// Attempts to deliver failed.
+    Failed {
+        /// The place.
+        place: PlaceId,
+        /// When.
+        at: Timestamp,
+        /// How they failed.
+        why: Failure,
+        /// What the reader said.
+        error: Box<str>,
+        /// The deliveries.
+        deliveries: Vec<FailedDelivery>,
+    },
+    /// Deliveries are over without an acknowledgement.
+    Ended {
+        /// The place.
+        place: PlaceId,
+        /// When.
+        at: Timestamp,
+        /// How.
+        how: Ending,
+        /// Why.
+        reason: Box<str>,
+        /// The messages, ascending.
+        sequences: Vec<u64>,
+    },
+    /// A dead letter is delivered again.
+    Redriven {
+        /// The place.
+        place: PlaceId,
+        /// When.
+        at: Timestamp,
+        /// The message.
+        sequence: u64,
+    },
+    /// A place got settings of its own; an inbox that was not open is open then.
+    PlaceConfigured {
+        /// The place.
+        place: PlaceId,
+        /// Its name.
+        name: PlaceName,
+        /// How it delivers from now on.
+        settings: DeliverySettings,
+    },
+    /// A place stopped or went on handing out.
+    PlacePaused {
+        /// The place.
+        place: PlaceId,
+        /// Whether it stopped.
+        is_paused: bool,
+    },
+}
+
+/// How an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The reader gave it back.
+    Nacked,
+    /// The reader did not settle it in time.
+    LeaseExpired,
+    /// The reader will never take it.
+    Rejected,
+}
+
+impl Failure {
+    const ALL: [Self; 3] = [Self::Nacked, Self::LeaseExpired, Self::Rejected];
+
+    /// The word on every surface.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nacked => "nacked",
+            Self::LeaseExpired => "lease_expired",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// One failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedDelivery {
+    /// The message.
+    pub sequence: u64,
+    /// Which attempt it was.
+    pub attempt: u32,
+    /// When the next may begin.
+    pub again_at: Timestamp,
+}
+
+/// How a delivery ended that nobody acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Its message was too old.
+    Expired,
+    /// It became a dead letter.
+    Dead,
+    /// Somebody let go of it.
+    Dropped,
+}
+
+impl Ending {
+    const ALL: [Self; 3] = [Self::Expired, Self::Dead, Self::Dropped];
+
+    /// The word on every surface.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Dead => "dead",
+            Self::Dropped => "dropped",
+        }
+    }
 }
 
 /// What is wrong with a record's bytes.
@@ -100,6 +227,16 @@ impl Record {
     pub const SUBSCRIPTION_REMOVED: u8 = 3;
     /// The journal's kind byte of [`Record::Acked`].
     pub const ACKED: u8 = 4;
+    /// The journal's kind byte of [`Record::Failed`].
+    pub const FAILED: u8 = 5;
+    /// The journal's kind byte of [`Record::Ended`].
+    pub const ENDED: u8 = 6;
+    /// The journal's kind byte of [`Record::Redriven`].
+    pub const REDRIVEN: u8 = 7;
+    /// The journal's kind byte of [`Record::PlaceConfigured`].
+    pub const PLACE_CONFIGURED: u8 = 8;
+    /// The journal's kind byte of [`Record::PlacePaused`].
+    pub const PLACE_PAUSED: u8 = 9;
 
     /// The journal's kind byte.
     #[must_use]
@@ -109,6 +246,11 @@ impl Record {
             Self::SubscriptionPut { .. } => Self::SUBSCRIPTION_PUT,
             Self::SubscriptionRemoved { .. } => Self::SUBSCRIPTION_REMOVED,
             Self::Acked { .. } => Self::ACKED,
+            Self::Failed { .. } => Self::FAILED,
+            Self::Ended { .. } => Self::ENDED,
+            Self::Redriven { .. } => Self::REDRIVEN,
+            Self::PlaceConfigured { .. } => Self::PLACE_CONFIGURED,
+            Self::PlacePaused { .. } => Self::PLACE_PAUSED,
         }
     }
 
@@ -139,29 +281,35 @@ impl Record {
                 filter,
                 deliver_to,
                 inbox,
+                settings,
             } => {
                 put_varint(out, u64::from(id.0));
                 put_text(out, name);
                 put_text(out, &filter.to_json());
-                out.push(u8::from(deliver_to.is_some()) | u8::from(inbox.is_some()) << 1);
+                let flags = [deliver_to.is_some(), inbox.is_some(), settings.is_some()];
+                out.push(
+                    flags
+                        .iter()
+                        .rev()
+                        .fold(0, |bits, flag| bits << 1 | u8::from(*flag)),
+                );
                 if let Some(party) = deliver_to {
                     put_text(out, party.as_str());
                 }
                 if let Some(inbox) = inbox {
                     put_varint(out, u64::from(inbox.0));
                 }
-            }
-            Self::SubscriptionRemoved { id } => put_varint(out, u64::from(id.0)),
-            Self::Acked { place, sequences } => {
-                put_varint(out, u64::from(place.0));
-                put_varint(out, sequences.len() as u64);
-                let mut last = 0_u64;
-                for &sequence in sequences {
-                    // Wrapping, so that even a list out of order reads back as it was.
-                    put_varint(out, sequence.wrapping_sub(last));
-                    last = sequence;
+                if let Some(settings) = settings {
+                    delivery::put_settings(out, settings);
                 }
             }
+            Self::SubscriptionRemoved { id } => put_varint(out, u64::from(id.0)),
+            Self::Acked { .. }
+            | Self::Failed { .. }
+            | Self::Ended { .. }
+            | Self::Redriven { .. }
+            | Self::PlaceConfigured { .. }
+            | Self::PlacePaused { .. } => delivery::encode(self, out),
         }
     }
 
@@ -180,16 +328,7 @@ impl Record {
             Self::SUBSCRIPTION_REMOVED => Self::SubscriptionRemoved {
                 id: reader.place()?,
             },
-            Self::ACKED => {
-                let place = reader.place()?;
-                let mut last = 0_u64;
-                let sequences = reader.list(|reader| {
-                    last = last.wrapping_add(reader.varint()?);
-                    Ok(last)
-                })?;
-                Self::Acked { place, sequences }
-            }
-            _ => return Err(RecordError("expected a known kind of record")),
+            _ => delivery::decode(kind, &mut reader)?,
         };
         reader.end()?;
         Ok(record)
@@ -210,7 +349,7 @@ fn decode_subscription(reader: &mut Reader<'_>) -> Result<Record, RecordError> {
     let name = reader.text()?.into();
     let filter = filter_from(reader.text()?)?;
     let flags = reader.byte()?;
-    if flags > 0b11 {
+    if flags > 0b111 {
         return Err(RecordError("expected known flags of a subscription"));
     }
     let deliver_to = if flags & 1 == 0 {
@@ -223,12 +362,18 @@ fn decode_subscription(reader: &mut Reader<'_>) -> Result<Record, RecordError> {
     } else {
         Some(reader.place()?)
     };
+    let settings = if flags & 4 == 0 {
+        None
+    } else {
+        Some(delivery::settings_from(reader)?)
+    };
     Ok(Record::SubscriptionPut {
         id,
         name,
         filter,
         deliver_to,
         inbox,
+        settings,
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A subscription gets messages accepted after it. Who may subscribe to what is not decided here.
 
+use crate::delivery_settings::DeliverySettings;
 use crate::exchange::Exchange;
 use crate::matcher::Matcher;
 use crate::place::{Place, PlaceId, PlaceName};
@@ -29,6 +30,12 @@ pub struct SubscriptionView {
     pub waiting: usize,
     /// Deliveries from its own place that a reader holds.
     pub leased: usize,
+    /// Its dead letters.
+    pub dead: usize,
+    /// How it delivers, when not as everybody does.
+    pub settings: Option<DeliverySettings>,
+    /// Whether it hands out nothing for now.
+    pub is_paused: bool,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +67,7 @@ impl Subscriptions {
 
 impl Exchange {
     /// Creates a subscription or, with the same filter and `deliver_to`, confirms it; then there is
-    /// no record.
+    /// a record only if it gets other delivery settings.
     ///
     /// # Errors
     /// `subscription_conflict` when the name stands for something else, `too_short` or `too_long` for
@@ -71,6 +78,7 @@ impl Exchange {
         name: &str,
         filter: Filter,
         deliver_to: Option<Party>,
+        settings: Option<DeliverySettings>,
     ) -> Result<(SubscriptionView, Option<Record>), Rejection> {
         check_name(name)?;
         if let Some(party) = &deliver_to {
@@ -78,7 +86,7 @@ impl Exchange {
         }
         if let Some(view) = self.subscription(name) {
             if view.filter == filter && view.deliver_to == deliver_to {
-                return Ok((view, None));
+                return Ok(self.reconfigure(view, settings));
             }
             let detail =
                 format!("expected the filter and deliver_to that {name:?} has, got others");
@@ -93,7 +101,14 @@ impl Exchange {
         }
         let id = self.places.next_id(0);
         let inbox = inbox.map(|open| open.unwrap_or(self.places.next_id(1)));
-        self.insert_subscription(id, name, filter.clone(), deliver_to.clone(), inbox);
+        self.insert_subscription(
+            id,
+            name,
+            filter.clone(),
+            deliver_to.clone(),
+            inbox,
+            settings,
+        );
         let name: Box<str> = name.into();
         let view = SubscriptionView {
             id,
@@ -102,17 +117,39 @@ impl Exchange {
             deliver_to: deliver_to.clone(),
             waiting: 0,
             leased: 0,
+            dead: 0,
+            settings,
+            is_paused: false,
         };
-        Ok((
-            view,
-            Some(Record::SubscriptionPut {
-                id,
-                name,
-                filter,
-                deliver_to,
-                inbox,
-            }),
-        ))
+        let record = Record::SubscriptionPut {
+            id,
+            name,
+            filter,
+            deliver_to,
+            inbox,
+            settings,
+        };
+        Ok((view, Some(record)))
+    }
+
+    /// The same subscription with other settings; absent settings change nothing.
+    fn reconfigure(
+        &mut self,
+        mut view: SubscriptionView,
+        settings: Option<DeliverySettings>,
+    ) -> (SubscriptionView, Option<Record>) {
+        let Some(settings) = settings.filter(|_| view.settings != settings) else {
+            return (view, None);
+        };
+        self.places
+            .change(view.id, |place, _| place.configure(settings));
+        view.settings = Some(settings);
+        let record = Record::PlaceConfigured {
+            place: view.id,
+            name: PlaceName::Subscription(view.name.clone()),
+            settings,
+        };
+        (view, Some(record))
     }
 
     /// Removes a subscription and everything that waits in its place. What it already put into an
@@ -156,6 +193,9 @@ impl Exchange {
             deliver_to: subscription.deliver_to.clone(),
             waiting: place.waiting(),
             leased: place.held_count(),
+            dead: place.dead_count(),
+            settings: place.settings.as_deref().copied(),
+            is_paused: place.is_paused(),
         })
     }
 
@@ -185,8 +225,12 @@ impl Exchange {
         filter: Filter,
         deliver_to: Option<Party>,
         inbox: Option<PlaceId>,
+        settings: Option<DeliverySettings>,
     ) {
         self.places.open(id, PlaceName::Subscription(name.into()));
+        if let Some(settings) = settings {
+            self.places.change(id, |place, _| place.configure(settings));
+        }
         if let (Some(party), Some(inbox)) = (&deliver_to, inbox) {
             self.places.open_inbox(inbox, party);
             self.subscriptions.forwards.insert(id, inbox);

@@ -4,7 +4,7 @@
 //! envelope's bytes.
 
 use crate::dialect::aep;
-use crate::{Digest, Party, Timestamp};
+use crate::{Digest, Party, Retry, Settlement, Timestamp};
 
 /// Which dialect an envelope is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -195,6 +195,11 @@ pub struct Header {
     pub priority: Priority,
     /// After this moment nobody needs it: AEP `expires_at`, UAI-1 `delivery.expires_at`.
     pub deadline: Option<Timestamp>,
+    /// What the sender asks of the deliveries of this message: AEP `delivery.retry`.
+    pub retry: Option<Box<Retry>>,
+    /// What this message says about one that was delivered to its sender. Acted on when it is
+    /// published, and not stored.
+    pub settles: Option<Box<Settlement>>,
     /// Work or log.
     pub intake: Intake,
     /// Two publishes with the same sender and key are the same message. Usually the id; UAI-1 may

@@ -8,7 +8,10 @@ fn inbox(party: &str) -> PlaceName {
 }
 
 async fn pull(handle: &Handle, party: &str) -> Vec<Delivery> {
-    handle.pull(inbox(party), 10, Duration::ZERO).await.unwrap()
+    handle
+        .pull(inbox(party), None, 10, Duration::ZERO)
+        .await
+        .unwrap()
 }
 
 fn ids(deliveries: &[Delivery]) -> Vec<DeliveryId> {
@@ -47,7 +50,7 @@ async fn a_waiting_pull_gets_the_next_message() {
         let handle = handle.clone();
         async move {
             handle
-                .pull(inbox("agent.b"), 10, Duration::from_secs(30))
+                .pull(inbox("agent.b"), None, 10, Duration::from_secs(30))
                 .await
                 .unwrap()
         }
@@ -71,10 +74,11 @@ async fn what_was_given_back_comes_again_with_a_higher_attempt() {
     let first = pull(&handle, "agent.b").await;
     let nack = Settle::Nack {
         retry_after_ms: None,
+        reason: "".into(),
     };
     handle.settle(ids(&first), nack).await.unwrap();
     let again = handle
-        .pull(inbox("agent.b"), 10, Duration::from_secs(30))
+        .pull(inbox("agent.b"), None, 10, Duration::from_secs(30))
         .await
         .unwrap();
     assert_eq!(
@@ -90,11 +94,11 @@ async fn a_bus_reaches_subscriptions_and_forwards_into_inboxes() {
     let handle = broker.handle();
     let filter = || Filter::from_pairs([("target", "bus.ops")]).unwrap();
     handle
-        .put_subscription("watch", filter(), None)
+        .put_subscription("watch", filter(), None, None)
         .await
         .unwrap();
     handle
-        .put_subscription("team", filter(), Some(Party::parse("agent.w")))
+        .put_subscription("team", filter(), Some(Party::parse("agent.w")), None)
         .await
         .unwrap();
     publish(&handle, &event("message-1", "bus.ops", "{}"))
@@ -104,7 +108,12 @@ async fn a_bus_reaches_subscriptions_and_forwards_into_inboxes() {
         .await
         .unwrap();
     let watched = handle
-        .pull(PlaceName::Subscription("watch".into()), 10, Duration::ZERO)
+        .pull(
+            PlaceName::Subscription("watch".into()),
+            None,
+            10,
+            Duration::ZERO,
+        )
         .await;
     assert_eq!(watched.unwrap().len(), 1);
     assert_eq!(pull(&handle, "agent.w").await.len(), 1);
@@ -113,7 +122,12 @@ async fn a_bus_reaches_subscriptions_and_forwards_into_inboxes() {
         "a bus has no inbox"
     );
     let missing = handle
-        .pull(PlaceName::Subscription("none".into()), 1, Duration::ZERO)
+        .pull(
+            PlaceName::Subscription("none".into()),
+            None,
+            1,
+            Duration::ZERO,
+        )
         .await;
     assert_eq!(missing.unwrap_err().code(), Code::NotFound);
     broker.close().await;

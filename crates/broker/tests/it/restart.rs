@@ -11,7 +11,7 @@ async fn everything_is_there_after_a_restart() {
     let handle = broker.handle();
     let filter = Filter::from_pairs([("intent", "test.*")]).unwrap();
     handle
-        .put_subscription("watch", filter, None)
+        .put_subscription("watch", filter, None, None)
         .await
         .unwrap();
     for number in 0..20 {
@@ -22,10 +22,10 @@ async fn everything_is_there_after_a_restart() {
         .await
         .unwrap();
     }
-    let acked = handle.pull(place(), 5, Duration::ZERO).await.unwrap();
+    let acked = handle.pull(place(), None, 5, Duration::ZERO).await.unwrap();
     let ids = acked.iter().map(|delivery| delivery.id).collect();
     handle.settle(ids, Settle::Ack).await.unwrap();
-    let leased = handle.pull(place(), 5, Duration::ZERO).await.unwrap();
+    let leased = handle.pull(place(), None, 5, Duration::ZERO).await.unwrap();
     assert_eq!(leased.len(), 5);
     let head = handle.head();
     broker.close().await;
@@ -38,7 +38,10 @@ async fn everything_is_there_after_a_restart() {
         .unwrap();
     assert!(again.duplicate, "a repeat is known across restarts");
     assert_eq!(again.recipients.len(), 1);
-    let rest = handle.pull(place(), 100, Duration::ZERO).await.unwrap();
+    let rest = handle
+        .pull(place(), None, 100, Duration::ZERO)
+        .await
+        .unwrap();
     let order: Vec<_> = rest.iter().map(|d| d.entry.header.id.to_string()).collect();
     let expected: Vec<_> = (5..20).map(|number| format!("message-{number}")).collect();
     assert_eq!(
@@ -46,7 +49,12 @@ async fn everything_is_there_after_a_restart() {
         "acknowledged ones are gone, leased ones are back, in order"
     );
     let watched = handle
-        .pull(PlaceName::Subscription("watch".into()), 100, Duration::ZERO)
+        .pull(
+            PlaceName::Subscription("watch".into()),
+            None,
+            100,
+            Duration::ZERO,
+        )
         .await;
     assert_eq!(watched.unwrap().len(), 20);
     assert_eq!(

@@ -56,9 +56,8 @@ impl Settlement {
         let how = match verdict {
             Verdict::Ack => Settle::Ack,
             Verdict::Nack => {
-                if let Some(reason) = members.text("reason")
-                    && reason.len() > REASON_BYTES_MAX
-                {
+                let reason = members.text("reason").unwrap_or_default();
+                if reason.len() > REASON_BYTES_MAX {
                     let detail = format!(
                         "expected at most {REASON_BYTES_MAX} bytes in `reason`, got {}",
                         reason.len()
@@ -67,6 +66,7 @@ impl Settlement {
                 }
                 Settle::Nack {
                     retry_after_ms: members.number("retry_after_ms", 0..=DELAY_MS_MAX),
+                    reason: reason.into(),
                 }
             }
             Verdict::Extend => Settle::Extend {
@@ -92,7 +92,7 @@ impl Settlement {
         let mut settled = if known.is_empty() {
             Vec::new()
         } else {
-            handle.settle(known, self.how).await?
+            handle.settle(known, self.how.clone()).await?
         }
         .into_iter();
         let outcome = |(id, text): (&Option<DeliveryId>, &String)| match id {
@@ -104,11 +104,13 @@ impl Settlement {
 
     /// Those that were settled, or that the exchange says are with somebody else.
     pub(crate) fn over(&self, outcomes: &[Outcome]) -> Vec<DeliveryId> {
-        let is_over = |outcome: &Outcome| match (outcome, self.how) {
+        let is_over = |outcome: &Outcome| match (outcome, &self.how) {
             (Ok(()), _) => true,
             // An extension that came too late changes nothing that is held here.
             (Err(_), Settle::Extend { .. }) => false,
-            (Err(refused), Settle::Ack | Settle::Nack { .. }) => refused.code() == Code::LeaseLost,
+            (Err(refused), Settle::Ack | Settle::Nack { .. } | Settle::Reject { .. }) => {
+                refused.code() == Code::LeaseLost
+            }
         };
         let over = self
             .deliveries
@@ -173,13 +175,14 @@ pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Deliv
     let Delivery {
         id,
         attempt,
+        redelivered,
         lease_until,
         entry,
     } = delivery;
     let mut head = String::with_capacity(192);
     let _ = write!(
         head,
-        "\"delivery\":\"{id}\",\"attempt\":{attempt},\"lease_until\":\"{lease_until}\",\"cursor\":\"{}\",\"id\":",
+        "\"delivery\":\"{id}\",\"attempt\":{attempt},\"redelivered\":{redelivered},\"lease_until\":\"{lease_until}\",\"cursor\":\"{}\",\"id\":",
         handle.cursor(entry)
     );
     push_string(&mut head, &entry.header.id);
@@ -223,7 +226,8 @@ mod tests {
         assert_eq!(
             read.how,
             Settle::Nack {
-                retry_after_ms: Some(5)
+                retry_after_ms: Some(5),
+                reason: "busy".into(),
             }
         );
         assert_eq!(read.deliveries, ["1.2.3"]);

@@ -51,6 +51,8 @@ fn write_header(out: &mut String, header: &Header) {
         intake,
         dedupe_key,
         flow: _,
+        retry: _,
+        settles: _,
         fingerprint: _,
     } = header;
     let _ = write!(out, "{{\"dialect\":\"{}\",\"id\":", dialect.as_str());

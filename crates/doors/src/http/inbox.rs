@@ -60,7 +60,7 @@ pub(crate) async fn pull(
     };
     let mut pulled = tokio::select! {
         biased;
-        pulled = handle.pull(place.clone(), first, wait) => pulled?,
+        pulled = handle.pull(place.clone(), None, first, wait) => pulled?,
         // Deliveries on their way to a pull that was given up return to the place.
         () = door.stop.draining(), if !wait.is_zero() => return Ok(Vec::new()),
     };
@@ -69,6 +69,7 @@ pub(crate) async fn pull(
     {
         let next = handle.pull(
             place.clone(),
+            None,
             PULL_STEP.min(max - pulled.len()),
             Duration::ZERO,
         );

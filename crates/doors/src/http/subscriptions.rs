@@ -57,7 +57,9 @@ pub(crate) async fn put(call: Call) -> Answer {
         .await?
         .iter()
         .any(|view| *view.name == *name);
-    let view = handle.put_subscription(&name, filter, deliver_to).await?;
+    let view = handle
+        .put_subscription(&name, filter, deliver_to, None)
+        .await?;
     Ok(answer(
         if existed {
             StatusCode::OK

@@ -24,6 +24,8 @@ fn header(kind: &str, sender: &str, recipients: &[&str], topics: &[&str]) -> Hea
         deadline: None,
         intake: Intake::Work,
         dedupe_key: "m".into(),
+        retry: None,
+        settles: None,
         flow: None,
         fingerprint: digest(b"m"),
     }

@@ -3,7 +3,7 @@
 //! Replay reads one of these per message, so it allocates only what the header owns.
 
 use super::wire::{Reader, put_text, put_varint};
-use super::{Record, RecordError};
+use super::{Record, RecordError, delivery};
 use crate::place::PlaceId;
 use crate::publish::RecipientState;
 use bytes::Bytes;
@@ -24,7 +24,8 @@ const DEADLINE: u16 = 1 << 6;
 const DEDUPE_KEY: u16 = 1 << 7;
 const LOG: u16 = 1 << 8;
 const MOVES_FLOW: u16 = 1 << 9;
-const FLAGS_KNOWN: u16 = (1 << 10) - 1;
+const RETRY: u16 = 1 << 10;
+const FLAGS_KNOWN: u16 = (1 << 11) - 1;
 
 /// The receipt line is the next of the header's recipients, so its text is not repeated.
 const LINE_IN_ORDER: u8 = 1;
@@ -87,6 +88,7 @@ impl Head<'_> {
             (DEDUPE_KEY, has_key),
             (LOG, header.intake == Intake::Log),
             (MOVES_FLOW, self.moves_flow),
+            (RETRY, header.retry.is_some()),
         ] {
             flags |= if is_set { flag } else { 0 };
         }
@@ -102,6 +104,9 @@ impl Head<'_> {
         }
         if has_key {
             put_text(out, &header.dedupe_key);
+        }
+        if let Some(retry) = &header.retry {
+            delivery::put_retry(out, retry);
         }
         put_varint(out, header.recipients.len() as u64);
         for party in &header.recipients {
@@ -215,6 +220,10 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
     } else {
         id.clone()
     };
+    let retry = match has(RETRY) {
+        true => Some(Box::new(delivery::retry_from(reader)?)),
+        false => None,
+    };
     let header = Header {
         dialect,
         id,
@@ -233,6 +242,8 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         deadline,
         intake: if has(LOG) { Intake::Log } else { Intake::Work },
         dedupe_key,
+        retry,
+        settles: None,
         flow: None,
         fingerprint,
     };

@@ -1,11 +1,14 @@
 //! Every record reads back as it was, and no bytes are trusted.
 
-use super::Record;
-use crate::place::PlaceId;
+use super::{Ending, FailedDelivery, Failure, Record};
+use crate::delivery_settings::{DeliverySettings, Order};
+use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use bytes::Bytes;
 use proptest::prelude::*;
-use protocol::{Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Timestamp};
+use protocol::{
+    Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, Timestamp,
+};
 use std::sync::Arc;
 
 fn body(record: &Record) -> Bytes {
@@ -43,7 +46,12 @@ fn header() -> impl Strategy<Value = Header> {
         prop::collection::vec(text(), 0..3),
     );
     let optional = [maybe(), maybe(), maybe(), maybe(), maybe(), maybe()];
-    let rest = (prop::option::of(any::<i64>()), any::<[u8; 32]>());
+    let retry = (any::<u32>(), prop::option::of(any::<i64>()));
+    let rest = (
+        prop::option::of(any::<i64>()),
+        any::<[u8; 32]>(),
+        prop::option::of(retry),
+    );
     (
         words,
         [text(), text(), text()],
@@ -85,6 +93,14 @@ fn header() -> impl Strategy<Value = Header> {
                     ][priority],
                     deadline: rest.0.map(Timestamp::from_millis),
                     intake: if is_log { Intake::Log } else { Intake::Work },
+                    retry: rest.2.map(|(max_attempts, backoff_ms)| {
+                        Box::new(Retry {
+                            max_attempts: Some(max_attempts),
+                            backoff_ms,
+                            ..Retry::default()
+                        })
+                    }),
+                    settles: None,
                     flow: None,
                     fingerprint: Digest(rest.1),
                 }
@@ -140,21 +156,71 @@ fn record() -> impl Strategy<Value = Record> {
     let filter = prop::collection::vec("[a-z*.]{1,8}", 0..3).prop_map(|kinds| {
         Filter::from_pairs(kinds.iter().map(|kind| ("type", kind.as_str()))).unwrap()
     });
+    let settings = || {
+        let numbers = (any::<i64>(), any::<i64>(), any::<i64>());
+        let counts = (any::<u32>(), any::<u32>(), any::<u32>());
+        (numbers, counts, any::<bool>()).prop_map(|(numbers, counts, ordered)| DeliverySettings {
+            lease_ms: numbers.0,
+            max_attempts: counts.0,
+            backoff_ms: numbers.1,
+            backoff_multiplier_milli: counts.1,
+            backoff_ms_max: numbers.2,
+            in_flight_max: counts.2,
+            order: if ordered {
+                Order::Conversation
+            } else {
+                Order::None
+            },
+        })
+    };
     let put = (
         id(),
         text(),
         filter,
         prop::option::of(party()),
         prop::option::of(id()),
+        prop::option::of(settings()),
     );
+    let at = || any::<i64>().prop_map(Timestamp::from_millis);
+    let sequences = || prop::collection::vec(any::<u64>(), 0..6);
+    let failed = (any::<u64>(), any::<u32>(), at()).prop_map(|(sequence, attempt, again_at)| {
+        FailedDelivery {
+            sequence,
+            attempt,
+            again_at,
+        }
+    });
+    let name = prop_oneof![
+        party().prop_map(PlaceName::Inbox),
+        text().prop_map(PlaceName::Subscription),
+    ];
     prop_oneof![
         4 => published(),
-        1 => put.prop_map(|(id, name, filter, deliver_to, inbox)| {
-            Record::SubscriptionPut { id, name, filter, deliver_to, inbox }
+        1 => put.prop_map(|(id, name, filter, deliver_to, inbox, settings)| {
+            Record::SubscriptionPut { id, name, filter, deliver_to, inbox, settings }
         }),
         1 => id().prop_map(|id| Record::SubscriptionRemoved { id }),
-        1 => (id(), prop::collection::vec(any::<u64>(), 0..6))
-            .prop_map(|(place, sequences)| Record::Acked { place, sequences }),
+        1 => (id(), at(), prop::option::of(text()), prop::option::of(text()), sequences()).prop_map(
+            |(place, at, consumer, by, sequences)| {
+                Record::Acked { place, at, consumer, by, sequences }
+            }
+        ),
+        1 => (id(), at(), 0..3_usize, text(), prop::collection::vec(failed, 0..4)).prop_map(
+            |(place, at, why, error, deliveries)| {
+                Record::Failed { place, at, why: Failure::ALL[why], error, deliveries }
+            }
+        ),
+        1 => (id(), at(), 0..3_usize, text(), sequences()).prop_map(
+            |(place, at, how, reason, sequences)| {
+                Record::Ended { place, at, how: Ending::ALL[how], reason, sequences }
+            }
+        ),
+        1 => (id(), at(), any::<u64>())
+            .prop_map(|(place, at, sequence)| Record::Redriven { place, at, sequence }),
+        1 => (id(), name, settings())
+            .prop_map(|(place, name, settings)| Record::PlaceConfigured { place, name, settings }),
+        1 => (id(), any::<bool>())
+            .prop_map(|(place, is_paused)| Record::PlacePaused { place, is_paused }),
     ]
 }
 
@@ -176,7 +242,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_reader_panic(
-        kind in 0..6_u8,
+        kind in 0..11_u8,
         version in prop_oneof![Just(1_u8), any::<u8>()],
         bytes in prop::collection::vec(any::<u8>(), 0..200),
     ) {
@@ -213,6 +279,8 @@ fn small() -> Record {
         deadline: None,
         intake: Intake::Work,
         dedupe_key: "m1".into(),
+        retry: None,
+        settles: None,
         flow: None,
         fingerprint: Digest([0xab; 32]),
     };
@@ -242,9 +310,15 @@ fn the_bytes_are_those_of_the_table() {
     assert_eq!(body(&small()), [&fixed[..], &head, b"{}"].concat());
     let acked = Record::Acked {
         place: PlaceId(3),
+        at: Timestamp::from_millis(2),
+        consumer: Some("w".into()),
+        by: None,
         sequences: vec![10, 11, 400],
     };
-    assert_eq!(body(&acked), [1, 3, 3, 10, 1, 0x85, 0x03].as_slice());
+    let bytes = [
+        1, 3, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1, b'w', 3, 10, 1, 0x85, 0x03,
+    ];
+    assert_eq!(body(&acked), bytes.as_slice());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Deliveries are held by one reader at a time, and none is lost.
 
 use crate::world::{Message, World, filter, sequences};
-use interwire_exchange::{DeliveryId, Lease, PlaceId, Settings, Settle};
+use interwire_exchange::{DeliveryId, DeliverySettings, Lease, PlaceId, Settings, Settle};
 use protocol::Code;
 
 const LOST: Option<Code> = Some(Code::LeaseLost);
@@ -58,7 +58,7 @@ fn a_lease_over_by_the_clock_is_lost_even_before_anybody_else_has_it() {
             .0,
         [LOST]
     );
-    assert_eq!(world.exchange.expire(world.now), [place]);
+    assert_eq!(world.expire().wake, [place]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_delivery_is_settled_once() {
     };
     let (results, ..) = world
         .exchange
-        .settle(world.now, &[wrong, nowhere], Settle::Ack);
+        .settle(world.now, 1, &[wrong, nowhere], &Settle::Ack);
     let codes: Vec<_> = results
         .into_iter()
         .map(|result| result.unwrap_err().code())
@@ -90,22 +90,26 @@ fn a_delivery_is_settled_once() {
 }
 
 #[test]
-fn a_nack_waits_at_least_the_floor_and_counts_attempts() {
-    let (mut world, place) = world(1);
+fn a_nack_waits_as_asked_but_at_least_the_floor_and_counts_attempts() {
+    let settings = Settings {
+        nack_jitter_milli: 0,
+        ..Settings::default()
+    };
+    let (mut world, place) = world_with(1, settings);
     for (attempt, wish, wait) in [
-        (1, None, 100),
+        (1, None, 1_000),
         (2, Some(-5), 100),
-        (3, Some(7_000), 7_000),
-        (4, Some(i64::MAX), 86_400_000),
+        (3, None, 4_000),
+        (4, Some(7_000), 7_000),
+        (5, Some(i64::MAX), 86_400_000),
     ] {
         let lease = world.pull(place, 1);
         assert_eq!(lease[0].attempt, attempt);
-        world.settle(
-            &ids(&lease),
-            Settle::Nack {
-                retry_after_ms: wish,
-            },
-        );
+        let nack = Settle::Nack {
+            retry_after_ms: wish,
+            reason: "busy".into(),
+        };
+        world.settle(&ids(&lease), nack);
         assert_eq!(world.exchange.counts().waiting, 1);
         assert_eq!(world.pass(wait - 1), [], "{wish:?}");
         assert_eq!(world.pull(place, 1), []);
@@ -120,11 +124,12 @@ fn what_came_back_goes_before_what_is_new() {
     world.settle(
         &ids(&leases[1..]),
         Settle::Nack {
-            retry_after_ms: None,
+            retry_after_ms: Some(100),
+            reason: "".into(),
         },
     );
     world.ack(&leases[..1]);
-    world.pass(100);
+    world.pass(110);
     assert_eq!(sequences(&world.pull(place, 9)), [2, 3, 4]);
 }
 
@@ -154,7 +159,10 @@ fn the_in_flight_limit_holds_and_an_ack_at_the_limit_wakes() {
     let (mut world, place) = world_with(
         4,
         Settings {
-            in_flight_max: 2,
+            delivery: DeliverySettings {
+                in_flight_max: 2,
+                ..DeliverySettings::default()
+            },
             ..Settings::default()
         },
     );
@@ -181,12 +189,17 @@ fn acks_of_one_call_make_one_record_per_place() {
     let mut leases = world.pull(b, 3);
     leases.extend(world.pull(c, 2));
     leases.reverse();
-    let (_, records, _) = world.exchange.settle(world.now, &ids(&leases), Settle::Ack);
+    let (_, outcome) = world
+        .exchange
+        .settle(world.now, 7, &ids(&leases), &Settle::Ack);
     let acked = |place, sequences: &[u64]| interwire_exchange::Record::Acked {
         place,
+        at: world.now,
+        consumer: None,
+        by: None,
         sequences: sequences.to_vec(),
     };
-    assert_eq!(records, [acked(b, &[1, 2, 3]), acked(c, &[1, 2])]);
+    assert_eq!(outcome.records, [acked(b, &[1, 2, 3]), acked(c, &[1, 2])]);
 }
 
 #[test]
@@ -201,6 +214,7 @@ fn a_removed_subscription_takes_its_deliveries_and_deadlines_along() {
         &ids(&leases[..1]),
         Settle::Nack {
             retry_after_ms: None,
+            reason: "".into(),
         },
     );
     world.unsubscribe("s");

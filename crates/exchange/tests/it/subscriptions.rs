@@ -10,7 +10,7 @@ fn the_same_subscription_again_is_confirmed_without_a_record() {
     let id = world.subscribe("s", filter([("type", "a"), ("type", "b")]), None);
     let (view, record) = world
         .exchange
-        .put_subscription("s", filter([("type", "b"), ("types", "a")]), None)
+        .put_subscription("s", filter([("type", "b"), ("types", "a")]), None, None)
         .unwrap();
     assert_eq!((view.id, record), (id, None));
     assert_eq!(world.exchange.subscriptions(), [view]);
@@ -31,7 +31,12 @@ fn a_name_stands_for_one_subscription() {
     let put = |world: &mut World, kind, deliver_to: Option<&str>| {
         world
             .exchange
-            .put_subscription("s", filter([("type", kind)]), deliver_to.map(Party::parse))
+            .put_subscription(
+                "s",
+                filter([("type", kind)]),
+                deliver_to.map(Party::parse),
+                None,
+            )
             .unwrap_err()
             .code()
     };
@@ -48,7 +53,7 @@ fn bad_names_parties_and_unknown_subscriptions_are_refused() {
     let put = |world: &mut World, name: &str, to: Option<&str>| {
         world
             .exchange
-            .put_subscription(name, filter([]), to.map(Party::parse))
+            .put_subscription(name, filter([]), to.map(Party::parse), None)
             .unwrap_err()
             .code()
     };
@@ -99,7 +104,7 @@ fn places_are_limited() {
     world.subscribe("one", filter([]), None);
     let refused = world
         .exchange
-        .put_subscription("two", filter([]), Some(Party::parse("agent:b")))
+        .put_subscription("two", filter([]), Some(Party::parse("agent:b")), None)
         .unwrap_err();
     assert_eq!(refused.code(), Code::Overloaded);
     world.subscribe("two", filter([]), None);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use interwire_exchange::{
-    DeliveryId, Exchange, Lease, PlaceId, PlaceName, Publication, Record, Settings, Settle,
+    DeliveryId, Exchange, Lease, Outcome, PlaceId, PlaceName, Publication, Record, Settings, Settle,
 };
 use protocol::{
     Act, Code, DialectName, Filter, Header, Intake, Party, Priority, Rejection, Timestamp, digest,
@@ -36,6 +36,8 @@ impl Message {
             deadline: None,
             intake: Intake::Work,
             dedupe_key: id.into(),
+            retry: None,
+            settles: None,
             flow: None,
             fingerprint: digest(id.as_bytes()),
         };
@@ -99,6 +101,10 @@ impl World {
         self.journal.push((record.kind(), body.into()));
     }
 
+    fn append_all(&mut self, records: &[Record]) {
+        records.iter().for_each(|record| self.append(record));
+    }
+
     pub fn try_publish(&mut self, message: Message) -> Result<Publication, Rejection> {
         let sequence = self.next_sequence();
         let header = Arc::new(message.header);
@@ -108,6 +114,7 @@ impl World {
         if let Some(record) = &publication.record {
             self.append(record);
         }
+        self.append_all(&publication.then.records);
         Ok(publication)
     }
 
@@ -124,7 +131,7 @@ impl World {
         let deliver_to = deliver_to.map(Party::parse);
         let (view, record) = self
             .exchange
-            .put_subscription(name, filter, deliver_to)
+            .put_subscription(name, filter, deliver_to, None)
             .unwrap();
         if let Some(record) = record {
             self.append(&record);
@@ -142,7 +149,14 @@ impl World {
     }
 
     pub fn pull(&mut self, place: PlaceId, max: usize) -> Vec<Lease> {
-        self.exchange.pull(self.now, place, max)
+        self.pull_as(place, None, max)
+    }
+
+    pub fn pull_as(&mut self, place: PlaceId, consumer: Option<&str>, max: usize) -> Vec<Lease> {
+        let consumer = consumer.map(Into::into);
+        let (leases, outcome) = self.exchange.pull(self.now, place, &consumer, max);
+        self.append_all(&outcome.records);
+        leases
     }
 
     /// Pulls from an inbox that must exist; the sequences.
@@ -156,16 +170,15 @@ impl World {
         deliveries: &[DeliveryId],
         how: Settle,
     ) -> (Vec<Option<Code>>, Vec<PlaceId>) {
-        let (results, records, wake) = self.exchange.settle(self.now, deliveries, how);
-        for record in &records {
-            self.append(record);
-        }
+        let next = self.next_sequence();
+        let (results, outcome) = self.exchange.settle(self.now, next, deliveries, &how);
+        self.append_all(&outcome.records);
         (
             results
                 .into_iter()
                 .map(|result| result.err().map(|refusal| refusal.code()))
                 .collect(),
-            wake,
+            outcome.wake,
         )
     }
 
@@ -178,7 +191,14 @@ impl World {
     /// Moves the clock and lets time do its work.
     pub fn pass(&mut self, millis: i64) -> Vec<PlaceId> {
         self.now = self.now.plus_millis(millis);
-        self.exchange.expire(self.now)
+        self.expire().wake
+    }
+
+    /// What is due now.
+    pub fn expire(&mut self) -> Outcome {
+        let outcome = self.exchange.expire(self.now, self.next_sequence());
+        self.append_all(&outcome.records);
+        outcome
     }
 
     /// The state after a restart, from the bytes of the journal.

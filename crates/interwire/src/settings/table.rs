@@ -211,7 +211,7 @@ pub static SETTINGS: &[Setting] = &[
     number!(
         "lease_ms",
         1,
-        broker.exchange.lease_ms,
+        broker.exchange.delivery.lease_ms,
         "Milliseconds a delivery is leased to its consumer."
     ),
     number!(
@@ -223,7 +223,7 @@ pub static SETTINGS: &[Setting] = &[
     number!(
         "in_flight_max",
         1,
-        broker.exchange.in_flight_max,
+        broker.exchange.delivery.in_flight_max,
         "Deliveries leased at once per inbox or subscription."
     ),
     number!(

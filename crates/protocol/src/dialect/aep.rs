@@ -202,6 +202,8 @@ fn header(doc: Value<'_>, row: Option<&EventType>, slots: &Slots<'_>) -> Option<
         intent: None,
         priority: priority(row, slots),
         deadline: slots.moment(Field::ExpiresAt),
+        retry: facts::retry(slots).map(Box::new),
+        settles: facts::settles(role, doc, slots).map(Box::new),
         intake: Intake::Work,
         flow: facts::of(role, slots).map(Box::new),
         fingerprint: digest(doc.raw().as_bytes()),

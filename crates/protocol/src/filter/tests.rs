@@ -24,6 +24,8 @@ fn header() -> Header {
         deadline: None,
         intake: Intake::Work,
         dedupe_key: "m1".into(),
+        retry: None,
+        settles: None,
         flow: None,
         fingerprint: digest(b"m1"),
     }

@@ -74,7 +74,9 @@ impl Connection {
             Step::Pull(room) => {
                 let (handle, place) = (self.handle.clone(), durable.place.clone());
                 work::add(&self.work, async move {
-                    let pulled = handle.pull(place, room.min(PULL_MAX), PULL_WAIT).await;
+                    let pulled = handle
+                        .pull(place, None, room.min(PULL_MAX), PULL_WAIT)
+                        .await;
                     Done::Pulled { reference, pulled }
                 })
             }

@@ -61,7 +61,7 @@ impl Connection {
                         Ok(outcomes) => Done::Settled {
                             answer: frame::settled(&reference, &settlement, &outcomes).into(),
                             settled: settlement.over(&outcomes),
-                            how: settlement.how,
+                            how: settlement.how.clone(),
                         },
                         Err(refused) => Done::Answer(frame::fault(&reference, &refused, "").into()),
                     }
@@ -96,12 +96,12 @@ impl Connection {
                 self.operations -= 1;
                 self.writer.bytes(answer).await?;
                 let now = self.handle.now();
-                let lease_ms = self.handle.settings().exchange.lease_ms;
+                let lease_ms = self.handle.settings().exchange.delivery.lease_ms;
                 let mut again = Vec::new();
                 for (reference, reader) in &mut self.readers {
                     if let Kind::Durable(durable) = &mut reader.kind {
                         let settle =
-                            |id: &broker::DeliveryId| durable.settle(*id, how, now, lease_ms);
+                            |id: &broker::DeliveryId| durable.settle(*id, &how, now, lease_ms);
                         if settled
                             .iter()
                             .map(settle)

@@ -63,7 +63,7 @@ impl Durable {
     pub(crate) fn settle(
         &mut self,
         id: DeliveryId,
-        how: Settle,
+        how: &Settle,
         now: Timestamp,
         lease_ms: i64,
     ) -> bool {
@@ -71,7 +71,7 @@ impl Durable {
             return false;
         }
         match how {
-            Settle::Ack | Settle::Nack { .. } => {
+            Settle::Ack | Settle::Nack { .. } | Settle::Reject { .. } => {
                 self.in_flight.remove(&id);
                 self.is_full
             }
@@ -122,12 +122,12 @@ mod tests {
         let mut reader = Durable::new(PlaceName::Subscription("s".into()), 2);
         assert_eq!(reader.step(at(0)), Step::Pull(2));
         reader.hold(id(1), at(100));
-        assert!(!reader.settle(id(9), Settle::Ack, at(0), 100), "not held");
+        assert!(!reader.settle(id(9), &Settle::Ack, at(0), 100), "not held");
         reader.hold(id(2), at(300));
         assert_eq!(reader.step(at(40)), Step::Wait(Duration::from_millis(60)));
-        assert!(!reader.settle(id(1), Settle::Extend { lease_ms: None }, at(40), 500));
+        assert!(!reader.settle(id(1), &Settle::Extend { lease_ms: None }, at(40), 500));
         assert_eq!(reader.step(at(40)), Step::Wait(Duration::from_millis(260)));
-        assert!(reader.settle(id(2), Settle::Ack, at(50), 500));
+        assert!(reader.settle(id(2), &Settle::Ack, at(50), 500));
         assert_eq!(reader.step(at(50)), Step::Pull(1));
         assert_eq!(reader.step(at(540)), Step::Pull(2));
     }

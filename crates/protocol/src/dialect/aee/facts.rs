@@ -6,7 +6,7 @@ use super::entities;
 use super::intents::{self, Type};
 use super::rules::View;
 use crate::json::Value;
-use crate::{DialectName, Header, Intake, Party, digest};
+use crate::{DialectName, Header, Intake, Party, Settlement, SettlementVerdict, digest};
 
 /// The header, when the members that every tier has could be read.
 pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<Header> {
@@ -27,7 +27,18 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
             Type::Task => Some(id.clone()),
             Type::Result | Type::Event | Type::Error | Type::Stream => cause.clone(),
         },
+        settles: match kind {
+            // Whoever answers a message has got it.
+            Type::Result | Type::Error => cause.clone().map(|id| {
+                Box::new(Settlement {
+                    id,
+                    verdict: SettlementVerdict::Acknowledged,
+                })
+            }),
+            Type::Task | Type::Event | Type::Stream => None,
+        },
         cause,
+        retry: None,
         session: None,
         intent: intent.map(Box::from),
         priority: view.priority.unwrap_or_default(),

@@ -4,6 +4,7 @@ use super::envelope::{Field, Slots};
 use super::flow::{Amount, Facts, Move, Spend};
 use super::registry::Role;
 use crate::json::{Kind, Value};
+use crate::{Retry, Settlement, SettlementVerdict};
 
 /// The facts of an event that moves a flow; `None` for all others.
 pub(super) fn of(role: Role, slots: &Slots<'_>) -> Option<Facts> {
@@ -14,6 +15,47 @@ pub(super) fn of(role: Role, slots: &Slots<'_>) -> Option<Facts> {
         is_tracked: delivery.is_some_and(|delivery| delivery.get("mode").is_some()),
     };
     (facts.step != Move::Nothing || facts.spend.is_some() || facts.is_tracked).then_some(facts)
+}
+
+/// What the event asks of its deliveries (AEP 6). Members of another type are not meant.
+pub(super) fn retry(slots: &Slots<'_>) -> Option<Retry> {
+    let retry = slots.get(Field::Delivery)?.get("retry")?;
+    let wait = |name: &str| retry.get(name).and_then(Value::as_i64);
+    let multiplier = retry.get("backoff_multiplier").and_then(Value::as_f64);
+    let retry = Retry {
+        max_attempts: wait("max_attempts")
+            .map(|count| u32::try_from(count.max(1)).unwrap_or(u32::MAX)),
+        backoff_ms: wait("backoff_ms"),
+        backoff_multiplier_milli: multiplier.map(|times| (times * 1_000.0) as u32),
+        backoff_ms_max: wait("max_backoff_ms"),
+        ack_timeout_ms: wait("ack_timeout_ms"),
+    };
+    (retry != Retry::default()).then_some(retry)
+}
+
+/// What the event says about one that was delivered to its source (AEP 6).
+pub(super) fn settles(role: Role, doc: Value<'_>, slots: &Slots<'_>) -> Option<Settlement> {
+    let is_rejection = slots.text(Field::Type).as_deref() == Some("event.rejected");
+    if role != Role::Acknowledged && !is_rejection {
+        return None;
+    }
+    let named = slots.payload_text("acknowledged_event_id");
+    let id = named.or_else(|| slots.text(Field::CausationId))?;
+    let error = doc.at("/payload/error");
+    let reason = || {
+        let text = |name: &str| error?.get(name)?.as_str();
+        let reason = text("message").or_else(|| text("code")).unwrap_or_default();
+        Box::from(&*reason)
+    };
+    let is_final = error.and_then(|error| error.get("retryable")?.as_bool()) == Some(false);
+    Some(Settlement {
+        id: Box::from(&*id),
+        verdict: match (is_rejection, is_final) {
+            (false, _) => SettlementVerdict::Acknowledged,
+            (true, false) => SettlementVerdict::Again { reason: reason() },
+            (true, true) => SettlementVerdict::Never { reason: reason() },
+        },
+    })
 }
 
 /// The task of an event: the envelope's, or for task events the payload's.

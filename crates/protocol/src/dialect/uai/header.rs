@@ -9,7 +9,7 @@ use super::act::act;
 use super::grammar;
 use super::routing::Routing;
 use crate::json::Value;
-use crate::{DialectName, Digest, Header, Intake, Party, Priority};
+use crate::{DialectName, Digest, Header, Intake, Party, Priority, Settlement, SettlementVerdict};
 
 /// Collects the facts an exchange acts on. `None` when a member that validation guarantees is absent.
 pub(super) fn header(
@@ -48,6 +48,8 @@ pub(super) fn header(
             .and_then(|word| Priority::parse(&word))
             .unwrap_or_default(),
         deadline: text(delivery, "expires_at").and_then(|text| grammar::utc_time(&text)),
+        retry: None,
+        settles: settles(profile, body, conversation).map(Box::new),
         intake: Intake::Work,
         flow: None,
         fingerprint,
@@ -70,6 +72,31 @@ fn recipients(routing: &Routing<'_>) -> Vec<Party> {
         }
     }
     recipients
+}
+
+/// What the packet says about one that was delivered to its source (UAI 4 D2). A task's status tells
+/// that the handoff before it has arrived.
+fn settles(profile: &str, body: Value<'_>, conversation: Value<'_>) -> Option<Settlement> {
+    let (id, status) = match profile {
+        "uai.agent.ack.v1" => (
+            text(body, "ack_for_message_id")?,
+            text(body, "ack_status").unwrap_or_default(),
+        ),
+        "uai.task.status.v1" | "uai.agent.task-status.v1" | "uai.agent.final-report.v1" => {
+            (text(conversation, "parent_message_id")?, Cow::Borrowed(""))
+        }
+        _ => return None,
+    };
+    let verdict = match &*status {
+        "deferred" => SettlementVerdict::Again {
+            reason: text(body, "reason").unwrap_or_default().into(),
+        },
+        _ => SettlementVerdict::Acknowledged,
+    };
+    Some(Settlement {
+        id: id.into(),
+        verdict,
+    })
 }
 
 fn party(agent: Value<'_>) -> Option<Party> {

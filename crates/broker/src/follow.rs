@@ -1,0 +1,122 @@
+//! What follows from a change: records, wake-ups, and what the exchange itself has to say.
+//!
+//! The exchange speaks in the dialect of the message it speaks about, as `service:interwire`, and its
+//! words are published like anybody's, in the same commit. It never speaks about its own words: what
+//! it says may fail to be delivered too, and nobody would ever stop.
+
+use crate::turn::Turn;
+use crate::{Entry, find};
+use bytes::Bytes;
+use exchange::{Notice, Outcome};
+use protocol::dialect::aep::Aep;
+use protocol::json::push_string;
+use protocol::{DialectName, Timestamp};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// The party that the exchange speaks as, in the spelling of AEP.
+pub(crate) const SELF: &str = "service:interwire";
+
+impl Turn {
+    /// Appends what a change asks and publishes what it has to say.
+    pub(crate) fn follow(&mut self, outcome: Outcome) {
+        for record in &outcome.records {
+            self.append(record);
+            self.batch.entries.push(None);
+            self.watchers.touch_record(record);
+            self.meter.settled(record);
+        }
+        self.batch.wake.extend(outcome.wake);
+        for envelope in outcome.speak {
+            self.say(envelope);
+        }
+        for notice in outcome.notices {
+            self.notify(&notice);
+        }
+    }
+
+    /// Publishes an envelope of the exchange's own.
+    fn say(&mut self, envelope: Bytes) {
+        let now = self.clock.now();
+        let rules = protocol::Rules {
+            now,
+            ..self.settings.rules.clone()
+        };
+        match protocol::decode(&envelope, &rules).into_result() {
+            Ok((header, _)) => {
+                let header = Arc::new(header);
+                if let Err(rejection) = self.accept(now, &header, &envelope) {
+                    tracing::warn!(id = %header.id, code = rejection.code().as_str(), "own words were refused");
+                }
+            }
+            // It was built here, so this is a fault of this program; nobody else may suffer for it.
+            Err(rejection) => {
+                tracing::error!(code = rejection.code().as_str(), "own words cannot be read");
+            }
+        }
+    }
+
+    fn notify(&mut self, notice: &Notice) {
+        let sequence = match notice {
+            Notice::Redelivered { sequence, .. }
+            | Notice::DeadLettered { sequence, .. }
+            | Notice::Expired { sequence, .. } => *sequence,
+        };
+        let entry = match find::entry(&self.reader, &self.ring, sequence) {
+            Ok(Some(entry)) => entry,
+            Ok(None) | Err(_) => return,
+        };
+        if entry.header.sender.as_str() == SELF {
+            return;
+        }
+        match entry.header.dialect {
+            DialectName::Aep => {
+                if let Some(event) = event_of(notice, &entry, self.clock.now()) {
+                    self.say(event.into());
+                }
+            }
+            // These dialects have no words for a delivery's fate but a task's; the receipt tells.
+            DialectName::Aee | DialectName::Uai => {}
+        }
+    }
+}
+
+/// `event.redelivered` or `event.dead_lettered` (AEP 6), to nobody in particular: whoever follows the
+/// session, the conversation or the type sees it.
+fn event_of(notice: &Notice, entry: &Entry, now: Timestamp) -> Option<String> {
+    let header = &entry.header;
+    let mut payload = String::from("{\"original_event_id\":");
+    push_string(&mut payload, &header.id);
+    let (kind, place, attempt) = match notice {
+        Notice::Redelivered { place, attempt, .. } => {
+            let _ = write!(payload, ",\"attempt\":{attempt}");
+            ("event.redelivered", place, attempt)
+        }
+        Notice::DeadLettered {
+            place,
+            attempts,
+            reason,
+            ..
+        } => {
+            let _ = write!(payload, ",\"attempts\":{attempts},\"error\":{{\"code\":");
+            push_string(&mut payload, reason);
+            payload.push_str(",\"message\":\"the delivery was given up\",\"retryable\":false},\"original_event\":");
+            payload.push_str(std::str::from_utf8(&entry.envelope).ok()?);
+            ("event.dead_lettered", place, attempts)
+        }
+        Notice::Expired { .. } => return None,
+    };
+    payload.push('}');
+    let mut event = Aep::event(kind, SELF)
+        .cause(&header.id)
+        .payload_json(&payload);
+    if let Some(conversation) = &header.conversation {
+        event = event.conversation(conversation);
+    }
+    if let Some(session) = &header.session {
+        event = event.session(session);
+    }
+    // The same fact always has the same id, so that it is told once.
+    let id = format!("{kind}:{}.{}.{attempt}", place.0, entry.sequence);
+    Some(event.build(&id, now))
+}

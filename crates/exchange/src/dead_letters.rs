@@ -1,0 +1,131 @@
+//! Dead letters: what nobody is given again by itself, until somebody looks.
+
+use crate::exchange::Exchange;
+use crate::outcome::Outcome;
+use crate::place::{DeliveryState, PlaceId};
+use crate::record::{Ending, Record};
+use protocol::Timestamp;
+
+/// One dead letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Where.
+    pub place: PlaceId,
+    /// Which message.
+    pub sequence: u64,
+    /// Since when.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: Box<str>,
+    /// How often it was handed out.
+    pub attempts: u32,
+    /// The journal's records of its failed attempts, which say how each failed.
+    pub failures: Vec<u64>,
+}
+
+impl Exchange {
+    /// Up to `max` dead letters of a place, or of all, after a place and sequence, in that order.
+    #[must_use]
+    pub fn dead_letters(
+        &self,
+        place: Option<PlaceId>,
+        after: Option<(PlaceId, u64)>,
+        max: usize,
+    ) -> Vec<DeadLetter> {
+        let mut places: Vec<_> = match place {
+            Some(id) => self
+                .places
+                .get(id)
+                .map(|place| (id, place))
+                .into_iter()
+                .collect(),
+            None => self
+                .places
+                .iter()
+                .filter(|(_, place)| place.dead_count() > 0)
+                .collect(),
+        };
+        places.sort_unstable_by_key(|(id, _)| *id);
+        let letters = places.into_iter().flat_map(|(id, place)| {
+            place.dead().iter().map(move |(sequence, dead)| DeadLetter {
+                place: id,
+                sequence: *sequence,
+                at: dead.at,
+                reason: dead.reason.clone(),
+                attempts: dead.tries.attempts,
+                failures: dead.tries.failures.clone(),
+            })
+        });
+        let is_after =
+            |letter: &DeadLetter| after.is_none_or(|after| (letter.place, letter.sequence) > after);
+        letters.filter(is_after).take(max).collect()
+    }
+
+    /// One dead letter.
+    #[must_use]
+    pub fn dead_letter(&self, place: PlaceId, sequence: u64) -> Option<DeadLetter> {
+        let dead = self.places.get(place)?.dead().get(&sequence)?;
+        Some(DeadLetter {
+            place,
+            sequence,
+            at: dead.at,
+            reason: dead.reason.clone(),
+            attempts: dead.tries.attempts,
+            failures: dead.tries.failures.clone(),
+        })
+    }
+
+    /// Delivers a dead letter again, with a fresh count of failures. `None` when there is none. This
+    /// is a new delivery of the same message, so dedupe has no say in it.
+    pub fn redrive(&mut self, now: Timestamp, place: PlaceId, sequence: u64) -> Option<Outcome> {
+        let redriven = self
+            .places
+            .change(place, |queue, _| queue.redrive(sequence));
+        redriven.filter(|redriven| *redriven).map(|_| Outcome {
+            records: vec![Record::Redriven {
+                place,
+                at: now,
+                sequence,
+            }],
+            wake: vec![place],
+            ..Outcome::default()
+        })
+    }
+
+    /// Lets go of a dead letter. `None` when there is none.
+    pub fn drop_dead_letter(
+        &mut self,
+        now: Timestamp,
+        place: PlaceId,
+        sequence: u64,
+    ) -> Option<Outcome> {
+        self.dead_letter(place, sequence)?;
+        self.places
+            .change(place, |queue, moments| queue.forget(sequence, moments));
+        Some(Outcome {
+            records: vec![Record::Ended {
+                place,
+                at: now,
+                how: Ending::Dropped,
+                reason: "dropped".into(),
+                sequences: vec![sequence],
+            }],
+            ..Outcome::default()
+        })
+    }
+
+    /// Where one delivery stands; `None` when the place no longer owes it.
+    #[must_use]
+    pub fn delivery_state(&self, place: PlaceId, sequence: u64) -> Option<DeliveryState> {
+        self.places.get(place)?.state_of(sequence)
+    }
+
+    /// The oldest message that any place owes or keeps as a dead letter. Looks at every place.
+    #[must_use]
+    pub fn oldest_owed(&self) -> Option<u64> {
+        self.places
+            .iter()
+            .filter_map(|(_, place)| place.oldest())
+            .min()
+    }
+}
