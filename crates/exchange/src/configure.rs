@@ -59,7 +59,7 @@ impl Exchange {
         let was_paused = self
             .places
             .get(place)
-            .is_some_and(|place| place.is_paused());
+            .is_some_and(crate::place::Place::is_paused);
         if was_paused == is_paused {
             return Ok(Outcome::default());
         }

@@ -70,7 +70,7 @@ impl Exchange {
     pub fn ready_count(&self, place: PlaceId) -> usize {
         self.places
             .get(place)
-            .map_or(0, |place| place.ready_count())
+            .map_or(0, crate::place::Place::ready_count)
     }
 
     /// A consumer has left: what it held is ready again at once and counts as no failure.
