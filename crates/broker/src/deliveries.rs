@@ -1,12 +1,12 @@
 //! The part of the handle that is about deliveries: pulling, settling, places, dead letters.
 
-use crate::Entry;
 use crate::handle::Handle;
 use crate::request::Request;
 use crate::turn::{Effect, Turn, storage_failed};
+use crate::{Entry, find};
 use bytes::Bytes;
 use exchange::{
-    Consumer, Counts, DeadLetter, DeliveryId, DeliverySettings, DeliveryState, Exchange, Lease,
+    Consumer, Counts, DeadLetter, DeliveryId, DeliverySettings, DeliveryState, Exchange,
     Outcome as Change, PlaceId, PlaceName, PlaceView, Record, Settle, SubscriptionView,
 };
 use protocol::{Code, Fault, Filter, Party, Rejection, Timestamp};
@@ -77,6 +77,23 @@ impl Handle {
         max: usize,
         wait: Duration,
     ) -> Result<Vec<Delivery>, Rejection> {
+        self.pull_bytes(place, consumer, max, usize::MAX, wait)
+            .await
+    }
+
+    /// As [`Self::pull`], and stops after about `bytes_max` bytes of envelopes: what is over it is
+    /// given back unseen.
+    ///
+    /// # Errors
+    /// As [`Self::pull`].
+    pub async fn pull_bytes(
+        &self,
+        place: PlaceName,
+        consumer: Consumer,
+        max: usize,
+        bytes_max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, Rejection> {
         let (reply, mut answer) = oneshot::channel();
         self.ask(Request::Pull {
             place,
@@ -98,13 +115,21 @@ impl Handle {
                 }
             }
         };
-        self.deliveries(&pulled?)
-    }
-
-    fn deliveries(&self, leases: &[Lease]) -> Result<Vec<Delivery>, Rejection> {
+        let leases = pulled?;
         let mut deliveries = Vec::with_capacity(leases.len());
-        for lease in leases {
-            if let Some(entry) = self.shared.entry(lease.sequence)? {
+        let mut chunk = find::Chunk::default();
+        let mut bytes = 0;
+        for (at, lease) in leases.iter().enumerate() {
+            if bytes >= bytes_max {
+                let rest = leases.get(at..).unwrap_or_default().to_vec();
+                self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
+                    turn.give_back(&rest);
+                })))
+                .await?;
+                break;
+            }
+            if let Some(entry) = self.shared.entry_in(&mut chunk, lease.sequence)? {
+                bytes += entry.envelope.len();
                 deliveries.push(Delivery {
                     id: lease.id(),
                     attempt: lease.attempt,

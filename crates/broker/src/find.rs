@@ -228,6 +228,46 @@ impl Shared {
     }
 }
 
+/// Records that were read together because their neighbours are likely to be wanted next.
+#[derive(Default)]
+pub(crate) struct Chunk {
+    records: Vec<journal::Record>,
+}
+
+/// Bytes of the journal that one chunk holds.
+const CHUNK_BYTES: usize = 128 << 10;
+
+impl Shared {
+    /// One message by its place, from memory, from the chunk, or from the file with what follows it.
+    pub(crate) fn entry_in(
+        &self,
+        chunk: &mut Chunk,
+        sequence: u64,
+    ) -> Result<Option<Arc<Entry>>, Rejection> {
+        let mut entries = Vec::with_capacity(1);
+        self.ring.get(&[sequence], &mut entries);
+        if let Some(entry) = entries.pop() {
+            return Ok(Some(entry));
+        }
+        let find = |chunk: &Chunk| {
+            let records = &chunk.records;
+            let at = records.binary_search_by_key(&sequence, |record| record.sequence);
+            at.ok().and_then(|at| records.get(at).cloned())
+        };
+        let record = match find(chunk) {
+            Some(record) => Some(record),
+            None => {
+                chunk.records = records(&self.reader, sequence, usize::MAX, CHUNK_BYTES)?;
+                find(chunk)
+            }
+        };
+        match record {
+            Some(record) => Ok(Entry::from_record(&record)?.map(Arc::new)),
+            None => Ok(None),
+        }
+    }
+}
+
 /// One message by its place, from memory or else from the file.
 pub(crate) fn entry(
     reader: &Reader,

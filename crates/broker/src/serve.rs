@@ -169,6 +169,14 @@ impl Turn {
                 reply,
             };
             self.parked.park(place, waiting);
+            return;
+        }
+        // A lease is not stored, so nobody need wait for the commit unless the message itself does.
+        let (_, durable) = self.reader.range();
+        if found.iter().all(|lease| lease.sequence <= durable) {
+            if let Err(Ok(leases)) = reply.send(Ok(found)) {
+                self.give_back(&leases);
+            }
         } else {
             self.batch.effects.push(Effect::Pulled(reply, Ok(found)));
         }

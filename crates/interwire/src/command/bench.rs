@@ -5,6 +5,7 @@
 //! the project set itself and whether it was met.
 
 mod bounds;
+mod consume;
 mod decode;
 mod fanout;
 mod http;
@@ -44,6 +45,8 @@ pub enum Work {
     Http,
     /// Deliveries a second to many readers
     Fanout,
+    /// Deliveries a second to a durable consumer that acknowledges
+    Consume,
     /// Time from publish to delivery at a fixed rate
     Latency,
     /// Reading the journal back, filtered
@@ -52,12 +55,13 @@ pub enum Work {
 
 impl Work {
     /// In the order that disturbs least: memory while it is fresh, the journal when it is full.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Idle,
         Self::Decode,
         Self::Publish,
         Self::Http,
         Self::Fanout,
+        Self::Consume,
         Self::Latency,
         Self::Replay,
     ];
@@ -200,6 +204,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
                     }
                 }
             }
+            Work::Consume => bench.consume().await?,
             Work::Latency => bench.latency().await?,
             Work::Replay => bench.replay().await?,
         }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Deliveries that a durable reader takes in one turn; envelopes can be large.
-const PULL_MAX: usize = 16;
+/// Deliveries that a durable reader takes in one turn, at most.
+const PULL_MAX: usize = 512;
+/// And about so many bytes of envelopes, which can be large.
+const PULL_BYTES_MAX: usize = 512 << 10;
 
 /// How long one pull of a durable reader waits; then it asks again.
 const PULL_WAIT: Duration = Duration::from_secs(30);
@@ -74,8 +76,9 @@ impl Connection {
             Step::Pull(room) => {
                 let (handle, place) = (self.handle.clone(), durable.place.clone());
                 work::add(&self.work, async move {
+                    let room = room.min(PULL_MAX);
                     let pulled = handle
-                        .pull(place, None, room.min(PULL_MAX), PULL_WAIT)
+                        .pull_bytes(place, None, room, PULL_BYTES_MAX, PULL_WAIT)
                         .await;
                     Done::Pulled { reference, pulled }
                 })

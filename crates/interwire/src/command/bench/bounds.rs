@@ -4,9 +4,10 @@
 //! figure that only means something on a machine of the class the bounds were set on. Rows print
 //! their bound and whether it was met; nothing is decided by it.
 
+use super::consume::Situation;
 use super::wire::System;
 use super::wire::System::{JetstreamAlways, JetstreamDefault, NatsCore, RedisAlways};
-use Case::{Fanout, Http, Idle, Latency, Publish, ReplayFew};
+use Case::{Consume, Fanout, Http, Idle, Latency, Publish, ReplayFew};
 use Direction::{AtLeast, AtMost};
 use broker::Durability;
 use broker::Durability::{Fsync, Os};
@@ -30,6 +31,8 @@ pub enum Case {
     Http(usize),
     /// Deliveries to that many readers.
     Fanout(Over, usize),
+    /// A durable consumer that acknowledges.
+    Consume(Situation),
     /// Publish to delivery at that many a second.
     Latency(u32),
     /// Reading the journal back through a filter that passes few.
@@ -145,6 +148,23 @@ const BOUNDS: &[Bound] = &[
         AtLeast,
         0.8,
         1.2,
+    ),
+    // The peer's acknowledgements are not on disk when they are taken; ours are.
+    row(
+        Consume(Situation::Backlog),
+        Fsync,
+        Some(JetstreamDefault),
+        AtLeast,
+        1.0,
+        2.0,
+    ),
+    row(
+        Consume(Situation::Live),
+        Fsync,
+        Some(JetstreamAlways),
+        AtLeast,
+        1.0,
+        2.0,
     ),
     row(Latency(2_000), Fsync, Some(RedisAlways), AtMost, 1.0, 0.7),
     row(ReplayFew, Fsync, None, AtLeast, 300_000.0, 600_000.0),

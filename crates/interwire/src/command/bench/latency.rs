@@ -82,6 +82,7 @@ pub async fn run(
     reading.abort();
     let mut taken = taken.lock().map_err(|_| anyhow!("a reader panicked"))?;
     Ok(Measured {
+        count: number as usize,
         per_second: f64::from(number) / published.as_secs_f64(),
         p50_ms: taken.percentile(0.5) / 1_000.0,
         p99_ms: taken.percentile(0.99) / 1_000.0,

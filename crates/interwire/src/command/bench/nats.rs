@@ -1,9 +1,12 @@
 //! NATS: JetStream publishes with acknowledgement, core subscriptions.
 
+use super::consume::NatsConsumer;
 use super::wire::{LANE, Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::Result;
+use std::sync::Arc;
 
 /// A running `nats-server`.
+#[derive(Clone)]
 pub struct Nats {
     /// `host:port`.
     pub address: String,
@@ -144,6 +147,11 @@ impl Wire for Nats {
         Ok(seen)
     }
 
+    fn consumer(&self) -> Option<Arc<dyn Wire>> {
+        self.jetstream
+            .then(|| Arc::new(NatsConsumer::new(self.clone())) as Arc<dyn Wire>)
+    }
+
     fn forget(&self, run: &str) -> Vec<u8> {
         if !self.jetstream {
             return Vec::new();
@@ -153,7 +161,7 @@ impl Wire for Nats {
 }
 
 /// Bytes up to the body, and the body's length, of one `MSG` line; none while the line is not whole.
-fn message_head(bytes: &[u8]) -> Option<(usize, usize)> {
+pub fn message_head(bytes: &[u8]) -> Option<(usize, usize)> {
     let end = find(bytes, b"\r\n")?;
     let line = std::str::from_utf8(bytes.get(..end)?).ok()?;
     Some((end + 2, line.rsplit(' ').next()?.parse().ok()?))

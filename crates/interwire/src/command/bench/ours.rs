@@ -1,6 +1,7 @@
 //! Ours, over the WebSocket subprotocol `interwire.v1`.
 
 use super::bounds::Over;
+use super::consume::OursConsumer;
 use super::http::Http;
 use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::{Context, Result};
@@ -125,6 +126,10 @@ impl Wire for Ours {
         Ok(seen)
     }
 
+    fn consumer(&self) -> Option<Arc<dyn Wire>> {
+        Some(Arc::new(OursConsumer(self.clone())))
+    }
+
     fn reader(&self) -> Option<Arc<dyn Wire>> {
         match self.over {
             Over::Websocket => None,
@@ -134,7 +139,7 @@ impl Wire for Ours {
 }
 
 /// Appends one masked text frame. The mask is zero: legal, and free for both sides.
-fn frame(out: &mut Vec<u8>, text: &[u8]) {
+pub fn frame(out: &mut Vec<u8>, text: &[u8]) {
     out.push(0x81);
     match text.len() {
         length @ 0..=125 => out.push(0x80 | length as u8),
@@ -157,7 +162,7 @@ fn pong(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// The next whole frame of the server: opcode, text, bytes used.
-fn next_frame(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
+pub fn next_frame(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
     let kind = bytes.first()? & 0x0F;
     let (length, head): (usize, usize) = match bytes.get(1)? & 0x7F {
         126 => (

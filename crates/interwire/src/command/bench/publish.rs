@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 /// What one run measured.
 pub struct Measured {
+    /// Acknowledged publishes.
+    pub count: usize,
     /// Acknowledged publishes per second.
     pub per_second: f64,
     /// Milliseconds from send to acknowledgement.
@@ -59,6 +61,7 @@ pub async fn run(
         latencies.merge(lane);
     }
     Ok(Measured {
+        count: acks,
         per_second: acks as f64 / seconds,
         p50_ms: latencies.percentile(0.5) / 1_000.0,
         p99_ms: latencies.percentile(0.99) / 1_000.0,

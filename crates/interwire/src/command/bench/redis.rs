@@ -1,9 +1,12 @@
 //! Redis Streams: `XADD` and blocking `XREAD`.
 
+use super::consume::RedisConsumer;
 use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::Result;
+use std::sync::Arc;
 
 /// A running `redis-server`.
+#[derive(Clone)]
 pub struct Redis {
     /// `host:port`.
     pub address: String,
@@ -80,7 +83,7 @@ impl Wire for Redis {
                         break;
                     };
                     seen.used += used;
-                    seen.answer = read_after(run, last);
+                    seen.answer = read_after(run, &last);
                 }
                 Some(_) => refuse(rest)?,
                 None => break,
@@ -89,12 +92,16 @@ impl Wire for Redis {
         Ok(seen)
     }
 
+    fn consumer(&self) -> Option<Arc<dyn Wire>> {
+        Some(Arc::new(RedisConsumer(self.clone())))
+    }
+
     fn forget(&self, run: &str) -> Vec<u8> {
         command(&[b"UNLINK", format!("bench:{run}").as_bytes()])
     }
 }
 
-fn command(parts: &[&[u8]]) -> Vec<u8> {
+pub fn command(parts: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", parts.len()).into_bytes();
     for part in parts {
         out.extend_from_slice(format!("${}\r\n", part.len()).as_bytes());
@@ -119,7 +126,7 @@ fn read_after(run: &str, id: &[u8]) -> Vec<u8> {
 }
 
 /// The number of a `$` or `*` line, and the line's length; none while it is not whole.
-fn count(bytes: &[u8]) -> Result<Option<(usize, usize)>> {
+pub fn count(bytes: &[u8]) -> Result<Option<(usize, usize)>> {
     let Some(end) = find(bytes, b"\r\n") else {
         return Ok(None);
     };
@@ -184,7 +191,21 @@ impl<'b> Walk<'b> {
 }
 
 /// The answer of one `XREAD` on one stream, `[[key, [entry, ...]]]`: bytes used and the last id.
-fn entries<'b>(bytes: &'b [u8], numbers: &mut Vec<u64>) -> Result<Option<(usize, &'b [u8])>> {
+fn entries(bytes: &[u8], numbers: &mut Vec<u64>) -> Result<Option<(usize, Vec<u8>)>> {
+    let mut last = b"$".to_vec();
+    let before = numbers.len();
+    let used = each_entry(bytes, |id, value| {
+        last = id.to_vec();
+        numbers.extend(number_in(value));
+    })?;
+    if used.is_none() {
+        numbers.truncate(before);
+    }
+    Ok(used.map(|used| (used, last)))
+}
+
+/// Walks over the entries of one answer, id and value; bytes used, none while it is not whole.
+pub fn each_entry(bytes: &[u8], mut act: impl FnMut(&[u8], &[u8])) -> Result<Option<usize>> {
     let mut walk = Walk { bytes, at: 0 };
     if walk.count()?.is_none() || walk.count()?.is_none() || walk.bulk()?.is_none() {
         return Ok(None);
@@ -192,17 +213,13 @@ fn entries<'b>(bytes: &'b [u8], numbers: &mut Vec<u64>) -> Result<Option<(usize,
     let Some(entries) = walk.count()? else {
         return Ok(None);
     };
-    let mut last: &[u8] = b"$";
-    let before = numbers.len();
     for _ in 0..entries {
         let Some((id, value)) = walk.entry()? else {
-            numbers.truncate(before);
             return Ok(None);
         };
-        last = id;
-        numbers.extend(number_in(value));
+        act(id, value);
     }
-    Ok(Some((walk.at, last)))
+    Ok(Some(walk.at))
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! row is held against.
 
 use super::bounds::{self, Bound, Case, Over};
+use super::consume::Situation;
 use super::ours::Ours;
 use super::table::{Column, RATE_AND_TIMES, Table, column};
 use super::wire::{System, Wire, forget};
-use super::{Arguments, ask, fanout, idle, latency, publish, replay, run_name};
+use super::{Arguments, ask, consume, fanout, idle, latency, publish, replay, run_name};
 use crate::output;
 use anyhow::{Context as _, Result, ensure};
 use broker::Durability;
@@ -187,6 +188,31 @@ impl<'a> Bench<'a> {
             }
         }
         table.print(self.arguments.json)
+    }
+
+    /// Durable consumers that acknowledge.
+    pub async fn consume(&self) -> Result<()> {
+        for (situation, what) in [
+            (Situation::Backlog, "a backlog"),
+            (Situation::Live, "beside a publisher with 256 in flight"),
+        ] {
+            let title = format!("consume and acknowledge, one durable consumer, {what}");
+            let mut table = Table::new("consume", title, RATE, 0);
+            for _ in 0..self.arguments.rounds {
+                for system in self.systems(Arc::new(self.ours.clone()), System::acknowledges) {
+                    let run = run_name();
+                    let case = Case::Consume(situation);
+                    let bound = self.bound(case, self.ours.durability, system.system());
+                    let rate = consume::run(self.arguments, &system, &run, situation, self.time)
+                        .await
+                        .with_context(|| system.name())?;
+                    table.add(&system.name(), bound, &[rate]);
+                    forget(system.as_ref(), &run).await?;
+                }
+            }
+            table.print(self.arguments.json)?;
+        }
+        Ok(())
     }
 
     /// Publish to delivery at a fixed rate.

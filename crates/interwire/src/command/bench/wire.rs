@@ -94,6 +94,11 @@ pub trait Wire: Send + Sync {
     fn reader(&self) -> Option<Arc<dyn Wire>> {
         None
     }
+    /// What a durable consumer uses; none where there are no durable consumers. Its subscription opens
+    /// the consumer, and parsing answers with acknowledgements.
+    fn consumer(&self) -> Option<Arc<dyn Wire>> {
+        None
+    }
     /// Bytes that make the system forget this run, where it keeps every run in memory or where
     /// what it keeps slows later runs; one answer comes. Empty where there is no need.
     fn forget(&self, _run: &str) -> Vec<u8> {
