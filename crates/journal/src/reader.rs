@@ -2,11 +2,11 @@
 
 use crate::frame::{self, Scan};
 use crate::segment::{self, Segment};
-use crate::{Cursor, CursorFault, Error};
+use crate::{Cursor, CursorFault, Dropped, Error};
 use bytes::Bytes;
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Least bytes of one file read, so that small steps do not become small reads.
 const READ_BYTES_MIN: u64 = 4 << 10;
@@ -22,6 +22,22 @@ pub struct Record {
     pub body: Bytes,
 }
 
+/// What is known of one segment without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentView {
+    /// Its first sequence.
+    pub first: u64,
+    /// Its last durable sequence; one below `first` while the active segment is empty.
+    pub last: u64,
+    /// Bytes that its records take, with the header.
+    pub bytes: u64,
+    /// Not before this moment was its first record written, in milliseconds since 1970.
+    pub begun_ms: i64,
+    /// Not after this moment was its last record written: then the segment behind it was begun. Of
+    /// the active segment, the moment that the writer was told last.
+    pub written_ms: i64,
+}
+
 /// What the writer and the readers have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -29,6 +45,8 @@ pub(crate) struct Shared {
     pub epoch: u32,
     segments: RwLock<Vec<Arc<Segment>>>,
     durable: AtomicU64,
+    /// What the writer was told of the time; never back.
+    now_ms: AtomicI64,
 }
 
 impl Shared {
@@ -38,7 +56,60 @@ impl Shared {
             epoch,
             segments: RwLock::new(segments),
             durable: AtomicU64::new(durable),
+            now_ms: AtomicI64::new(i64::MIN),
         }
+    }
+
+    pub(crate) fn set_now(&self, now_ms: i64) {
+        self.now_ms.fetch_max(now_ms, Ordering::AcqRel);
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.now_ms.load(Ordering::Acquire)
+    }
+
+    /// Where the kept records begin when all closed segments go that end below `sequence`, and what
+    /// goes.
+    pub(crate) fn below(&self, sequence: u64) -> (u64, Dropped) {
+        let segments = self.segments.read();
+        let first = |at: usize| segments.get(at).map_or(1, |segment| segment.first);
+        let going = segments
+            .windows(2)
+            .take_while(|pair| pair.last().is_some_and(|next| next.first <= sequence))
+            .count();
+        let dropped = Dropped {
+            records: first(going) - first(0),
+            bytes: segments
+                .iter()
+                .take(going)
+                .map(|segment| segment.end())
+                .sum(),
+            segments: going,
+        };
+        (first(going), dropped)
+    }
+
+    /// Readers no longer see what is before `first`.
+    pub(crate) fn forget_below(&self, first: u64) {
+        self.segments
+            .write()
+            .retain(|segment| segment.first >= first);
+    }
+
+    fn views(&self) -> Vec<SegmentView> {
+        let (last, now_ms) = (self.durable.load(Ordering::Acquire), self.now());
+        let segments = self.segments.read();
+        let behind = segments.iter().skip(1).map(Some).chain([None]);
+        let both = segments.iter().zip(behind);
+        both.map(|(segment, next)| SegmentView {
+            first: segment.first,
+            // A segment that was begun since `last` was looked at is empty as far as that tells.
+            last: next.map_or(last.max(segment.first - 1), |next| next.first - 1),
+            bytes: segment.end(),
+            begun_ms: segment.begun_ms,
+            written_ms: next.map_or(now_ms, |next| next.begun_ms),
+        })
+        .collect()
     }
 
     pub(crate) fn add(&self, segment: Arc<Segment>) {
@@ -91,7 +162,8 @@ impl Reader {
     /// but at least one record if there is any. Empty at the end.
     ///
     /// # Errors
-    /// [`Error::Io`], and [`Error::Corrupt`] when a record is no longer what was written.
+    /// [`Error::Expired`] when `from` is before the first kept record, [`Error::Io`], and
+    /// [`Error::Corrupt`] when a record is no longer what was written.
     pub fn read(
         &self,
         from: u64,
@@ -99,17 +171,31 @@ impl Reader {
         bytes_max: usize,
     ) -> Result<Vec<Record>, Error> {
         let (first, last) = self.range();
-        let from = from.max(first);
+        if from < first {
+            return Err(Error::Expired { first });
+        }
         if from > last || records_max == 0 {
             return Ok(Vec::new());
         }
         let Some(segment) = self.shared.holding(from) else {
-            return Ok(Vec::new());
+            return self.expired_or(from, Ok(Vec::new()));
         };
         let read = self.read_segment(&segment, from, last, records_max, bytes_max);
         match read {
-            Err(Error::Corrupt { offset, what, .. }) => Err(blame(&segment, offset, what)?),
-            Ok(_) | Err(_) => read,
+            Ok(_) => read,
+            Err(Error::Corrupt { offset, what, .. }) => {
+                let damage = blame(&segment, offset, what);
+                self.expired_or(from, damage.and_then(Err))
+            }
+            Err(_) => self.expired_or(from, read),
+        }
+    }
+
+    /// What stood in the way may be that the records were dropped in the meantime.
+    fn expired_or<T>(&self, from: u64, otherwise: Result<T, Error>) -> Result<T, Error> {
+        match self.range() {
+            (first, _) if from < first => Err(Error::Expired { first }),
+            _ => otherwise,
         }
     }
 
@@ -216,6 +302,12 @@ impl Reader {
     #[must_use]
     pub fn range(&self) -> (u64, u64) {
         self.shared.range()
+    }
+
+    /// Every segment, oldest first; the last is the active one.
+    #[must_use]
+    pub fn segments(&self) -> Vec<SegmentView> {
+        self.shared.views()
     }
 
     /// The cursor just after `sequence`.

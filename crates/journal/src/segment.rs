@@ -33,6 +33,8 @@ pub(crate) struct Header {
 pub(crate) struct Segment {
     pub name: String,
     pub first: u64,
+    /// By the wall clock that the writer was told.
+    pub begun_ms: i64,
     pub file: Arc<dyn DiskFile>,
     /// See [`frame::key`].
     pub key: u32,
@@ -90,21 +92,22 @@ impl Segment {
         disk.sync_folder()?;
         let key = frame::key(header.lineage);
         let written = file.len()?;
-        let created = Self::opened(name, header.first, file, key, HEADER_BYTES);
+        let created = Self::opened(name, header, file, key, HEADER_BYTES);
         *created.written.lock() = written;
         Ok(created)
     }
 
     pub(crate) fn opened(
         name: String,
-        first: u64,
+        header: Header,
         file: Arc<dyn DiskFile>,
         key: u32,
         end: u64,
     ) -> Self {
         Self {
             name,
-            first,
+            first: header.first,
+            begun_ms: header.created_ms,
             file,
             key,
             end: AtomicU64::new(end),
