@@ -1,8 +1,8 @@
 //! The one writer.
 
-use crate::reader::Shared;
 use crate::retention::Held;
-use crate::segment::{Header, Segment};
+use crate::segment::{Contents, Header, Segment};
+use crate::shared::Shared;
 use crate::{Checkpoints, Disk, Dropped, Error, Filler, Reader, Recovery, Retention};
 use crate::{checkpoint, filler, frame, recovery, sidecar};
 use parking_lot::Mutex;
@@ -53,6 +53,8 @@ pub struct Journal {
     pub(crate) held: Arc<Mutex<Held>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) active: Arc<Segment>,
+    /// Of the active segment.
+    pub(crate) contents: Arc<Contents>,
     pub(crate) spare: Arc<filler::Spare>,
     /// The newest sequence that a sync has covered.
     pub(crate) synced: Arc<AtomicU64>,
@@ -166,7 +168,7 @@ impl Journal {
         let start = self.active.end();
         self.write_pending(start)?;
         for (sequence, offset) in self.starts.drain(..) {
-            self.active.note(sequence, start + offset);
+            self.contents.note(sequence, start + offset);
         }
         self.active.publish(start + self.pending.len() as u64);
         self.shared.publish(self.next - 1);
@@ -182,9 +184,9 @@ impl Journal {
         }
         let is_synced = self.options.durability == Durability::Fsync;
         let put = || {
-            self.active.file.write_at(&self.pending, start)?;
+            self.contents.file.write_at(&self.pending, start)?;
             if is_synced {
-                self.active.file.sync()?;
+                self.contents.file.sync()?;
             }
             Ok(())
         };
@@ -201,22 +203,31 @@ impl Journal {
     fn roll(&mut self) -> Result<(), Error> {
         let last = self.shared.range().1;
         let mut written = self.active.written.lock();
-        self.active.file.truncate(self.active.end())?;
+        self.contents.file.truncate(self.active.end())?;
         // Nothing is written ahead into a closed segment.
         *written = u64::MAX;
         drop(written);
         if self.options.durability == Durability::Os {
-            self.active.file.sync()?;
+            self.contents.file.sync()?;
             self.synced.store(last, Ordering::Release);
         }
-        sidecar::write(self.disk.as_ref(), &self.active, last)?;
+        let sparse = self.contents.sparse();
+        sidecar::write(
+            self.disk.as_ref(),
+            self.active.first,
+            last,
+            self.active.end(),
+            &sparse,
+        )?;
         let header = Header {
             lineage: self.shared.lineage,
             epoch: self.shared.epoch,
             first: last + 1,
             created_ms: self.shared.now(),
         };
-        self.active = Arc::new(Segment::create(self.disk.as_ref(), header, &self.spare)?);
+        let (active, contents) = Segment::create(self.disk.as_ref(), header, &self.spare)?;
+        self.active = Arc::new(active);
+        self.contents = contents;
         self.shared.add(Arc::clone(&self.active));
         Ok(())
     }
@@ -293,7 +304,7 @@ impl Journal {
     pub fn close(mut self) -> Result<(), Error> {
         self.commit()?;
         if self.options.durability != Durability::Memory {
-            self.active.file.sync()?;
+            self.contents.file.sync()?;
         }
         // A sync beside the appends may have failed since the commit looked.
         if self.is_poisoned() {
@@ -337,11 +348,11 @@ impl Syncer {
         if self.is_poisoned.load(Ordering::Acquire) {
             return Err(Error::Poisoned);
         }
-        let (segment, last) = self.shared.newest();
+        let (_, contents, last) = self.shared.newest();
         if self.synced.load(Ordering::Acquire) >= last {
             return Ok(());
         }
-        if let Err(error) = segment.file.sync() {
+        if let Err(error) = contents.file.sync() {
             self.is_poisoned.store(true, Ordering::Release);
             return Err(error.into());
         }

@@ -33,6 +33,7 @@ mod recovery;
 mod retention;
 mod salvage;
 mod segment;
+mod shared;
 mod sidecar;
 mod zeros;
 

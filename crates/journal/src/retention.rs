@@ -5,7 +5,7 @@
 //! or a reader that still has the file open would see other bytes in it.
 
 use crate::manifest::Manifest;
-use crate::reader::Shared;
+use crate::shared::Shared;
 use crate::{Disk, Error, segment, sidecar};
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -42,7 +42,7 @@ pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(
         first,
         created_ms: options.now_ms,
     };
-    Segment::create(to.as_ref(), header, &Spare::default())?;
+    drop(Segment::create(to.as_ref(), header, &Spare::default())?);
     let mut journal = Journal::open(to, options)?;
     let (mut copied, mut lost) = (0, 0);
     for (_, name) in &names {

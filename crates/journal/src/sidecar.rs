@@ -1,7 +1,7 @@
 //! The sidecar of a closed segment: what a scan of it would find, so that nobody need scan it.
 //! Layout in `docs/format.md`, section 4. Losing it costs a scan, nothing else.
 
-use crate::segment::{self, Scanned, Segment};
+use crate::segment::{self, Scanned};
 use crate::{Disk, DiskFile, Error, frame};
 
 /// The name of a closed segment's sidecar.
@@ -14,23 +14,32 @@ pub(crate) fn first_of(name: &str) -> Option<u64> {
     segment::first_of(&format!("{}.seg", name.strip_suffix(".idx")?))
 }
 
-/// Writes the sidecar of a segment that ends with the record `last`.
-pub(crate) fn write(disk: &dyn Disk, segment: &Segment, last: u64) -> Result<(), Error> {
-    let sparse = segment.sparse();
-    let mut bytes = Vec::with_capacity(40 + sparse.len() * 16);
+/// The sidecar of a segment of `end` bytes that ends with the record `last`.
+pub(crate) fn encode(first: u64, last: u64, end: u64, sparse: &[(u64, u64)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(44 + sparse.len() * 16);
     bytes.extend_from_slice(b"IWJIDX01");
-    bytes.extend_from_slice(&segment.first.to_le_bytes());
-    bytes.extend_from_slice(&last.to_le_bytes());
-    bytes.extend_from_slice(&segment.end().to_le_bytes());
-    bytes.extend_from_slice(&(sparse.len() as u64).to_le_bytes());
+    for number in [first, last, end, sparse.len() as u64] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
     for (sequence, offset) in sparse {
         bytes.extend_from_slice(&sequence.to_le_bytes());
         bytes.extend_from_slice(&offset.to_le_bytes());
     }
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
-    let file = disk.create(&name_of(segment.first))?;
-    file.write_at(&bytes, 0)?;
+    bytes
+}
+
+/// Writes it.
+pub(crate) fn write(
+    disk: &dyn Disk,
+    first: u64,
+    last: u64,
+    end: u64,
+    sparse: &[(u64, u64)],
+) -> Result<(), Error> {
+    let file = disk.create(&name_of(first))?;
+    file.write_at(&encode(first, last, end, sparse), 0)?;
     file.sync()?;
     Ok(())
 }

@@ -15,5 +15,6 @@ mod journal_damage;
 mod journal_failures;
 mod journal_model;
 mod journal_mutations;
+mod journal_open;
 mod journal_retention;
 mod world;
