@@ -96,17 +96,37 @@ pub(crate) fn scan(
     Ok(Scanned { entries, position })
 }
 
-/// Records of the journal; the reader learns that it failed, the log learns why.
+/// Records of the journal; the reader learns that it failed, the log learns why. What was dropped
+/// while somebody was reading up to it is no failure: the reader learns that it is too late.
 fn records(
     reader: &Reader,
     from: u64,
     records_max: usize,
     bytes_max: usize,
 ) -> Result<Vec<journal::Record>, Rejection> {
-    reader.read(from, records_max, bytes_max).map_err(|error| {
-        tracing::error!(%error, "the journal cannot be read");
-        unreadable()
-    })
+    reader
+        .read(from, records_max, bytes_max)
+        .map_err(|error| match error {
+            journal::Error::Expired { first } => expired(reader, from, first),
+            error => {
+                tracing::error!(%error, "the journal cannot be read");
+                unreadable()
+            }
+        })
+}
+
+fn expired(reader: &Reader, from: u64, first: u64) -> Rejection {
+    Fault::new(
+        Code::CursorExpired,
+        "",
+        "ARCHITECTURE cursors",
+        format!(
+            "expected to read on from a record that is still kept, got record {from}; the oldest \
+             cursor that is valid is {}",
+            reader.cursor(first.saturating_sub(1))
+        ),
+    )
+    .into()
 }
 
 impl Shared {
@@ -278,6 +298,10 @@ pub(crate) fn entry(
     ring.get(&[sequence], &mut entries);
     if let Some(entry) = entries.pop() {
         return Ok(Some(entry));
+    }
+    if sequence < reader.range().0 {
+        // The index may know of messages that were dropped.
+        return Ok(None);
     }
     let records = records(reader, sequence, 1, 1)?;
     let record = records.first().filter(|record| record.sequence == sequence);

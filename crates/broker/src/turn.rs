@@ -177,6 +177,7 @@ impl Turn {
             return;
         }
         let start = std::time::Instant::now();
+        self.journal.set_now(self.clock.now().as_millis());
         if let Err(error) = self.journal.commit() {
             tracing::error!(%error, "the journal cannot be written; no more writes until a restart");
             self.condition.storage_failed.store(true, Ordering::Release);

@@ -30,6 +30,12 @@ pub enum Error {
         /// Its version.
         version: u16,
     },
+    /// Records that were dropped; the oldest kept one is `first`.
+    #[error("expected a record from {first} on; older ones were dropped")]
+    Expired {
+        /// The first kept sequence.
+        first: u64,
+    },
     /// An earlier write or sync failed. What the disk holds is unknown, so a retry could lie; only a
     /// restart, which reads it back, clears this.
     #[error("an earlier write or sync failed; restart to continue")]

@@ -7,8 +7,8 @@
 //! The active segment is filled first, then a spare that becomes the next segment. When to do it is
 //! the caller's decision: each step costs a small write and a sync of its own.
 
-use crate::reader::Shared;
 use crate::segment::SPARE;
+use crate::shared::Shared;
 use crate::{Disk, DiskFile, Durability, Error, Options};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Filler {
 
     /// One piece of the active segment.
     fn fill_active(&self) -> Result<Active, Error> {
-        let (active, _) = self.shared.newest();
+        let (active, contents, _) = self.shared.newest();
         // A commit holds it from its write to the end of its sync: nothing is waiting to be synced
         // that a failed sync here could lose unseen.
         let Some(mut written) = active.written.try_lock() else {
@@ -150,11 +150,11 @@ impl Filler {
             return Ok(Active::FarEnough);
         }
         let length = self.step_bytes.min(self.filled_bytes - *written);
-        active.file.write_at(&zeros(length), *written)?;
+        contents.file.write_at(&zeros(length), *written)?;
         // Without syncs per commit nobody waits for these bytes, and the sync beside the appends
         // must be the only one to see errors.
         if self.durability == Durability::Fsync
-            && let Err(error) = active.file.sync()
+            && let Err(error) = contents.file.sync()
         {
             self.is_poisoned.store(true, Ordering::Release);
             return Err(error.into());

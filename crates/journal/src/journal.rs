@@ -1,8 +1,11 @@
 //! The one writer.
 
-use crate::reader::Shared;
-use crate::segment::{Header, Segment};
-use crate::{Disk, Error, Filler, Reader, Recovery, filler, frame, recovery};
+use crate::retention::Held;
+use crate::segment::{Contents, Header, Segment};
+use crate::shared::Shared;
+use crate::{Checkpoints, Disk, Dropped, Error, Filler, Reader, Recovery, Retention};
+use crate::{checkpoint, filler, frame, recovery, sidecar};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -26,7 +29,7 @@ pub struct Options {
     pub durability: Durability,
     /// Random bits that name a new journal; not used when one exists.
     pub lineage: u64,
-    /// The wall clock, written into headers for people to read.
+    /// The wall clock in milliseconds since 1970, written into headers; see [`Journal::set_now`].
     pub now_ms: i64,
 }
 
@@ -47,9 +50,11 @@ impl Options {
 pub struct Journal {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) options: Options,
-    pub(crate) manifest: crate::manifest::Manifest,
+    pub(crate) held: Arc<Mutex<Held>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) active: Arc<Segment>,
+    /// Of the active segment.
+    pub(crate) contents: Arc<Contents>,
     pub(crate) spare: Arc<filler::Spare>,
     /// The newest sequence that a sync has covered.
     pub(crate) synced: Arc<AtomicU64>,
@@ -61,6 +66,7 @@ pub struct Journal {
     /// A write or sync failed; shared with [`Syncer`].
     pub(crate) is_poisoned: Arc<AtomicBool>,
     pub(crate) recovery: Recovery,
+    pub(crate) checkpoints: Arc<checkpoint::Inside>,
 }
 
 impl std::fmt::Debug for Journal {
@@ -93,6 +99,12 @@ impl Journal {
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.next
+    }
+
+    /// Tells what the wall clock says, in milliseconds since 1970: the age of segments is judged by
+    /// it. A clock that steps back is taken to stand still.
+    pub fn set_now(&mut self, now_ms: i64) {
+        self.shared.set_now(now_ms);
     }
 
     /// Buffers one record made of `parts` laid end to end and returns its sequence. Nothing is
@@ -156,7 +168,7 @@ impl Journal {
         let start = self.active.end();
         self.write_pending(start)?;
         for (sequence, offset) in self.starts.drain(..) {
-            self.active.note(sequence, start + offset);
+            self.contents.note(sequence, start + offset);
         }
         self.active.publish(start + self.pending.len() as u64);
         self.shared.publish(self.next - 1);
@@ -172,9 +184,9 @@ impl Journal {
         }
         let is_synced = self.options.durability == Durability::Fsync;
         let put = || {
-            self.active.file.write_at(&self.pending, start)?;
+            self.contents.file.write_at(&self.pending, start)?;
             if is_synced {
-                self.active.file.sync()?;
+                self.contents.file.sync()?;
             }
             Ok(())
         };
@@ -191,22 +203,31 @@ impl Journal {
     fn roll(&mut self) -> Result<(), Error> {
         let last = self.shared.range().1;
         let mut written = self.active.written.lock();
-        self.active.file.truncate(self.active.end())?;
+        self.contents.file.truncate(self.active.end())?;
         // Nothing is written ahead into a closed segment.
         *written = u64::MAX;
         drop(written);
         if self.options.durability == Durability::Os {
-            self.active.file.sync()?;
+            self.contents.file.sync()?;
             self.synced.store(last, Ordering::Release);
         }
-        recovery::write_sidecar(self.disk.as_ref(), &self.active, last)?;
+        let sparse = self.contents.sparse();
+        sidecar::write(
+            self.disk.as_ref(),
+            self.active.first,
+            last,
+            self.active.end(),
+            &sparse,
+        )?;
         let header = Header {
-            lineage: self.manifest.lineage,
-            epoch: self.manifest.epoch,
+            lineage: self.shared.lineage,
+            epoch: self.shared.epoch,
             first: last + 1,
-            created_ms: self.options.now_ms,
+            created_ms: self.shared.now(),
         };
-        self.active = Arc::new(Segment::create(self.disk.as_ref(), header, &self.spare)?);
+        let (active, contents) = Segment::create(self.disk.as_ref(), header, &self.spare)?;
+        self.active = Arc::new(active);
+        self.contents = contents;
         self.shared.add(Arc::clone(&self.active));
         Ok(())
     }
@@ -227,6 +248,37 @@ impl Journal {
             synced: Arc::clone(&self.synced),
             is_poisoned: Arc::clone(&self.is_poisoned),
         }
+    }
+
+    /// The state that is kept beside the records.
+    #[must_use]
+    pub fn checkpoints(&self) -> Checkpoints {
+        Checkpoints {
+            disk: Arc::clone(&self.disk),
+            lineage: self.shared.lineage,
+            epoch: self.shared.epoch,
+            syncer: self.syncer(),
+            inside: Arc::clone(&self.checkpoints),
+        }
+    }
+
+    /// Something that drops the oldest records, from any thread.
+    #[must_use]
+    pub fn retention(&self) -> Retention {
+        Retention {
+            disk: Arc::clone(&self.disk),
+            shared: Arc::clone(&self.shared),
+            held: Arc::clone(&self.held),
+            is_poisoned: Arc::clone(&self.is_poisoned),
+        }
+    }
+
+    /// As [`Retention::drop_before`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn drop_before(&self, sequence: u64) -> Result<Dropped, Error> {
+        self.retention().drop_before(sequence)
     }
 
     /// Something that writes zeros where records will be, while nobody waits; commits into them are
@@ -252,21 +304,24 @@ impl Journal {
     pub fn close(mut self) -> Result<(), Error> {
         self.commit()?;
         if self.options.durability != Durability::Memory {
-            self.active.file.sync()?;
+            self.contents.file.sync()?;
         }
         // A sync beside the appends may have failed since the commit looked.
         if self.is_poisoned() {
             return Err(Error::Poisoned);
         }
-        self.manifest.clean_last = Some(self.next - 1);
-        self.manifest.write(self.disk.as_ref())
+        let mut held = self.held.lock();
+        held.has_ended = true;
+        held.manifest.clean_last = Some(self.next - 1);
+        held.manifest.write(self.disk.as_ref())
     }
 }
 
-/// A [`Filler`] may live longer, and the folder may be opened again.
+/// A [`Filler`] or a [`Retention`] may live longer, and the folder may be opened again.
 impl Drop for Journal {
     fn drop(&mut self) {
         self.spare.end();
+        self.held.lock().has_ended = true;
     }
 }
 
@@ -279,6 +334,11 @@ pub struct Syncer {
 }
 
 impl Syncer {
+    /// The newest sequence that readers see.
+    pub(crate) fn last(&self) -> u64 {
+        self.shared.range().1
+    }
+
     /// Makes everything committed so far survive a crash of the machine.
     ///
     /// # Errors
@@ -288,11 +348,11 @@ impl Syncer {
         if self.is_poisoned.load(Ordering::Acquire) {
             return Err(Error::Poisoned);
         }
-        let (segment, last) = self.shared.newest();
+        let (_, contents, last) = self.shared.newest();
         if self.synced.load(Ordering::Acquire) >= last {
             return Ok(());
         }
-        if let Err(error) = segment.file.sync() {
+        if let Err(error) = contents.file.sync() {
             self.is_poisoned.store(true, Ordering::Release);
             return Err(error.into());
         }

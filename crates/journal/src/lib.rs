@@ -19,6 +19,7 @@
 //! # Ok::<(), interwire_journal::Error>(())
 //! ```
 
+mod checkpoint;
 mod cursor;
 mod disk;
 mod error;
@@ -29,14 +30,21 @@ mod journal;
 mod manifest;
 mod reader;
 mod recovery;
+mod retention;
+mod salvage;
 mod segment;
+mod shared;
+mod sidecar;
 mod zeros;
 
+pub use checkpoint::{Checkpoint, CheckpointWriter, Checkpoints, Unusable};
 pub use cursor::{Cursor, CursorFault};
 pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};
 pub use error::Error;
 pub use filler::Filler;
 pub use index::{Index, IndexRow};
 pub use journal::{Durability, Journal, Options, Syncer};
-pub use reader::{Reader, Record};
-pub use recovery::{LOST, Recovery, salvage};
+pub use reader::{Reader, Record, SegmentView};
+pub use recovery::Recovery;
+pub use retention::{Dropped, Retention};
+pub use salvage::{LOST, salvage};

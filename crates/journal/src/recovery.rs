@@ -9,14 +9,13 @@ use crate::filler::Spare;
 use crate::frame::{self, Scan};
 use crate::journal::{Durability, Journal, Options};
 use crate::manifest::{self, Manifest};
-use crate::reader::Shared;
-use crate::segment::{self, HEADER_BYTES, Header, SPARE, Scanned, Segment};
-use crate::{Disk, DiskFile, Error, zeros};
+use crate::retention::Held;
+use crate::segment::{self, Contents, HEADER_BYTES, Header, SPARE, Scanned, Segment};
+use crate::shared::Shared;
+use crate::{Disk, DiskFile, Error, checkpoint, retention, sidecar, zeros};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-
-/// Kind of a placeholder that [`salvage`] writes for a record it could not read.
-pub const LOST: u8 = 255;
 
 /// A body that ends in more zeros than this says nothing about the records before it. Without a bound,
 /// every forged head in a torn body would have all the space behind it summed.
@@ -37,143 +36,110 @@ pub struct Recovery {
     pub epoch_changed: bool,
 }
 
-pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Error> {
-    let files = disk.list()?;
-    let has_spare = files.iter().any(|name| name == SPARE);
-    let mut names: Vec<(u64, String)> = files
-        .into_iter()
-        .filter_map(|name| segment::first_of(&name).map(|first| (first, name)))
-        .collect();
-    names.sort_unstable();
-    let mut recovery = Recovery::default();
-    let mut manifest = identify(disk.as_ref(), &options, &names, &mut recovery)?;
-    let key = frame::key(manifest.lineage);
-    // Memory closes without a sync, so its close says nothing about the disk.
-    let clean_last = manifest
-        .clean_last
-        .filter(|_| manifest.durability != Durability::Memory);
+/// The files of a folder, by what they are; each list in order.
+struct Listing {
+    segments: Vec<(u64, String)>,
+    sidecars: Vec<u64>,
+    checkpoints: Vec<u64>,
+    has_spare: bool,
+    has_aside: bool,
+}
 
-    let mut segments = Vec::with_capacity(names.len() + 1);
-    let mut next = manifest.first;
-    let mut tail = None;
-    for (at, (first, name)) in names.iter().enumerate() {
-        if *first != next {
-            return Err(Error::corrupt(
-                name,
-                0,
-                "expected the segment that follows the one before",
-            ));
-        }
-        let file = disk.open(name)?;
-        let is_last = at + 1 == names.len();
-        if let Some(what) = header_fault(name, file.as_ref(), &manifest, *first)? {
-            // A segment is durable before anything is written into it, so a torn header is a
-            // creation that no commit ever followed.
-            let is_unused = is_last
-                && clean_last.is_none()
-                && zeros::begin(file.as_ref(), HEADER_BYTES)? <= HEADER_BYTES;
-            if is_unused && at > 0 {
-                recovery.cut_bytes += file.len()?.min(HEADER_BYTES);
-                disk.remove(name)?;
-                disk.sync_folder()?;
-                continue;
-            }
-            if is_unused {
-                recovery.cut_bytes += file.len()?.min(HEADER_BYTES);
-                continue;
-            }
-            return Err(Error::corrupt(name, 0, what));
-        }
-        let sidecar = read_sidecar(disk.as_ref(), *first, file.as_ref())?.filter(|_| !is_last);
-        let is_rescanned = sidecar.is_none() && !is_last;
-        recovery.rescanned += usize::from(is_rescanned);
-        let found = match sidecar {
-            Some(found) => found,
-            None => {
-                let mut found = segment::scan(file.as_ref(), *first, key)?;
-                let expected = match names.get(at + 1) {
-                    Some((next, _)) => Some(next - 1),
-                    None => clean_last,
-                };
-                let zeros_from = forgive_zeros(file.as_ref(), &mut found, expected)?;
-                let may_be_torn = is_last && clean_last.is_none();
-                let torn_to = may_be_torn.then_some(zeros_from);
-                check_damage(name, file.as_ref(), &found, torn_to, key)?;
-                found
-            }
+impl Listing {
+    fn of(disk: &dyn Disk) -> Result<Self, Error> {
+        let names = disk.list()?;
+        let has = |wanted: &str| names.iter().any(|name| name == wanted);
+        let (has_spare, has_aside) = (has(SPARE), has(checkpoint::ASIDE));
+        let numbers = |of: fn(&str) -> Option<u64>| names.iter().filter_map(move |name| of(name));
+        let mut listing = Self {
+            sidecars: numbers(sidecar::first_of).collect(),
+            checkpoints: numbers(checkpoint::sequence_of).collect(),
+            has_spare,
+            has_aside,
+            segments: names
+                .iter()
+                .filter_map(|name| Some((segment::first_of(name)?, name.clone())))
+                .collect(),
         };
-        let opened = Segment::opened(name.clone(), *first, Arc::clone(&file), key, found.end);
-        opened.set_sparse(found.sparse.clone());
-        let opened = Arc::new(opened);
-        if !is_last && found.sparse.is_empty() && found.last < *first {
-            return Err(Error::corrupt(
-                name,
-                HEADER_BYTES,
-                "expected records in a closed segment",
-            ));
-        }
-        next = found.last + 1;
-        if is_last {
-            recovery.cut_bytes += cut(file.as_ref(), &found)?;
-            *opened.written.lock() = file.len()?;
-            tail = Some((Arc::clone(&opened), found));
-        } else if is_rescanned {
-            // Zeros behind the records, when a crash brought them back after the segment was closed.
-            file.truncate(found.end)?;
-            write_sidecar(disk.as_ref(), &opened, found.last)?;
-        }
-        segments.push(opened);
+        listing.segments.sort_unstable();
+        Ok(listing)
     }
-    if clean_last.is_some_and(|last| last != next - 1) {
-        let name = names.last().map_or(manifest::NAME, |(_, name)| name);
-        let end = segments.last().map_or(0, |segment| segment.end());
-        return Err(Error::corrupt(
-            name,
-            end,
-            "expected the last record that was closed with",
-        ));
+
+    /// Takes out the segments below `first`: what a crash left of records that were dropped.
+    /// Returns whether there are any.
+    fn leave_out_below(&mut self, first: u64) -> bool {
+        let below = self.segments.partition_point(|(at, _)| *at < first);
+        self.segments.drain(..below);
+        below > 0 || self.sidecars.iter().any(|at| *at < first)
     }
-    if let Some((opened, found)) = &tail {
-        prove(opened.file.as_ref(), found, options.durability)?;
+}
+
+pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Error> {
+    let mut listing = Listing::of(disk.as_ref())?;
+    let mut recovery = Recovery::default();
+    let mut manifest = identify(disk.as_ref(), &options, &listing.segments, &mut recovery)?;
+    let has_leftovers = listing.leave_out_below(manifest.first);
+    let opened = open_segments(disk.as_ref(), &listing.segments, &manifest, &mut recovery)?;
+    let Opened {
+        mut segments,
+        next,
+        tail,
+    } = opened;
+    if let Some((contents, found)) = &tail {
+        prove(contents.file.as_ref(), found, options.durability)?;
     }
     // Only now: an attempt that ends above leaves the folder as it was left to it. And before the
     // first segment, so that segments are never without it.
-    if has_spare {
+    if listing.has_spare {
         // What became of its bytes after a crash is not known, and writing new ones costs nobody time.
         disk.remove(SPARE)?;
+    }
+    if listing.has_aside {
+        disk.remove(checkpoint::ASIDE)?;
+    }
+    if has_leftovers {
+        retention::remove_before(disk.as_ref(), manifest.first)?;
+    }
+    // Of a state that this journal is not in, and its sequences are given out again.
+    for ahead in listing.checkpoints.iter().filter(|at| **at >= next) {
+        disk.remove(&checkpoint::name_of(*ahead))?;
     }
     manifest.clean_last = None;
     manifest.durability = options.durability;
     manifest.write(disk.as_ref())?;
     let spare = Arc::new(Spare::default());
-    let active = match segments.last() {
-        Some(last) => Arc::clone(last),
-        None => {
+    let (active, contents) = match (segments.last(), tail) {
+        (Some(last), Some((contents, _))) => (Arc::clone(last), contents),
+        _ => {
             let header = Header {
                 lineage: manifest.lineage,
                 epoch: manifest.epoch,
                 first: next,
                 created_ms: options.now_ms,
             };
-            let active = Arc::new(Segment::create(disk.as_ref(), header, &spare)?);
+            let (active, contents) = Segment::create(disk.as_ref(), header, &spare)?;
+            let active = Arc::new(active);
             segments.push(Arc::clone(&active));
-            active
+            (active, contents)
         }
     };
     recovery.segments = segments.len();
     recovery.last = next - 1;
-    let shared = Arc::new(Shared::new(
-        manifest.lineage,
-        manifest.epoch,
-        segments,
-        next - 1,
-    ));
+    let identity = (manifest.lineage, manifest.epoch);
+    let shared = Shared::new(Arc::clone(&disk), identity, segments, next - 1);
+    shared.set_now(options.now_ms.max(active.begun_ms));
+    let held = Held {
+        manifest,
+        has_ended: false,
+        has_leftovers: false,
+    };
     Ok(Journal {
         disk,
         options,
-        manifest,
-        shared,
+        held: Arc::new(Mutex::new(held)),
+        shared: Arc::new(shared),
         active,
+        contents,
         spare,
         synced: Arc::new(AtomicU64::new(next - 1)),
         pending: Vec::new(),
@@ -181,7 +147,130 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
         next,
         is_poisoned: Arc::default(),
         recovery,
+        checkpoints: Arc::default(),
     })
+}
+
+/// What the segments of a folder hold.
+struct Opened {
+    segments: Vec<Arc<Segment>>,
+    /// The next sequence.
+    next: u64,
+    /// The last segment's contents and what is known of them.
+    tail: Option<(Arc<Contents>, Scanned)>,
+}
+
+/// Looks at every segment: at the last one's records, at the others' headers and sidecars.
+fn open_segments(
+    disk: &dyn Disk,
+    names: &[(u64, String)],
+    manifest: &Manifest,
+    recovery: &mut Recovery,
+) -> Result<Opened, Error> {
+    let key = frame::key(manifest.lineage);
+    // Memory closes without a sync, so its close says nothing about the disk.
+    let clean_last = manifest
+        .clean_last
+        .filter(|_| manifest.durability != Durability::Memory);
+    if names.is_empty() && manifest.first > 1 {
+        let name = segment::name_of(manifest.first);
+        return Err(Error::corrupt(&name, 0, "expected the first kept segment"));
+    }
+    let mut segments = Vec::with_capacity(names.len() + 1);
+    let mut next = manifest.first;
+    let mut tail = None;
+    for (at, (first, name)) in names.iter().enumerate() {
+        if *first != next {
+            let what = "expected the segment that follows the one before";
+            return Err(Error::corrupt(name, 0, what));
+        }
+        let file = disk.open(name)?;
+        let after = names.get(at + 1).map(|(first, _)| *first);
+        let header = match header(name, file.as_ref(), manifest, *first)? {
+            Ok(header) => header,
+            // A segment is durable before anything is written into it, so a torn header is a
+            // creation that no commit ever followed.
+            Err(what) => {
+                let is_unused = after.is_none()
+                    && clean_last.is_none()
+                    && zeros::begin(file.as_ref(), HEADER_BYTES)? <= HEADER_BYTES;
+                if !is_unused {
+                    return Err(Error::corrupt(name, 0, what));
+                }
+                recovery.cut_bytes += file.len()?.min(HEADER_BYTES);
+                // The only one is made anew under its name.
+                if at > 0 {
+                    disk.remove(name)?;
+                    disk.sync_folder()?;
+                }
+                continue;
+            }
+        };
+        let known = match after {
+            Some(_) => sidecar::read(disk, *first, file.as_ref())?,
+            None => None,
+        };
+        let is_rescanned = known.is_none() && after.is_some();
+        recovery.rescanned += usize::from(is_rescanned);
+        let found = match known {
+            Some(found) => found,
+            None => rescan(name, file.as_ref(), *first, after, clean_last, key)?,
+        };
+        if after.is_some() && found.last < *first {
+            let what = "expected records in a closed segment";
+            return Err(Error::corrupt(name, HEADER_BYTES, what));
+        }
+        next = found.last + 1;
+        let segment = Segment::new(name.clone(), header, key, found.end);
+        if after.is_none() {
+            recovery.cut_bytes += cut(file.as_ref(), &found)?;
+            *segment.written.lock() = file.len()?;
+        } else if is_rescanned {
+            // Zeros behind the records, when a crash brought them back after the segment was closed.
+            file.truncate(found.end)?;
+            sidecar::write(disk, *first, found.last, found.end, &found.sparse)?;
+        }
+        segments.push(Arc::new(segment));
+        // Also of one that is not the last: an unused one behind it does not count.
+        tail = Some((file, found));
+    }
+    if clean_last.is_some_and(|last| last != next - 1) {
+        let name = names.last().map_or(manifest::NAME, |(_, name)| name);
+        let end = segments.last().map_or(0, |segment| segment.end());
+        let what = "expected the last record that was closed with";
+        return Err(Error::corrupt(name, end, what));
+    }
+    let tail = tail.map(|(file, found)| {
+        let contents = Arc::new(Contents::new(file, found.sparse.clone()));
+        if let Some(last) = segments.last() {
+            last.take_up(&contents);
+        }
+        (contents, found)
+    });
+    Ok(Opened {
+        segments,
+        next,
+        tail,
+    })
+}
+
+/// Reads every record of a segment, and refuses damage to what was durable. `after` is where the next
+/// segment begins.
+fn rescan(
+    name: &str,
+    file: &dyn DiskFile,
+    first: u64,
+    after: Option<u64>,
+    clean_last: Option<u64>,
+    key: u32,
+) -> Result<Scanned, Error> {
+    let mut found = segment::scan(file, first, key)?;
+    let expected = after.map_or(clean_last, |after| Some(after - 1));
+    let zeros_from = forgive_zeros(file, &mut found, expected)?;
+    let may_be_torn = after.is_none() && clean_last.is_none();
+    let torn_to = may_be_torn.then_some(zeros_from);
+    check_damage(name, file, &found, torn_to, key)?;
+    Ok(found)
 }
 
 /// The manifest to go on with. The epoch moves when a life that did not sync ended uncleanly: what it
@@ -220,24 +309,24 @@ fn identify(
     }
 }
 
-fn header_fault(
+/// The header of a segment; the inner error says what is wrong with it here.
+fn header(
     name: &str,
     file: &dyn DiskFile,
     manifest: &Manifest,
     first: u64,
-) -> Result<Option<&'static str>, Error> {
+) -> Result<Result<Header, &'static str>, Error> {
     Ok(match segment::read_header(name, file)? {
-        Err(what) => Some(what),
         Ok(header) if header.lineage != manifest.lineage => {
-            Some("expected a segment of this journal")
+            Err("expected a segment of this journal")
         }
         Ok(header) if header.first != first => {
-            Some("expected the first sequence of the file's name")
+            Err("expected the first sequence of the file's name")
         }
         Ok(header) if header.epoch > manifest.epoch => {
-            Some("expected an epoch up to the manifest's")
+            Err("expected an epoch up to the manifest's")
         }
-        Ok(_) => None,
+        read => read,
     })
 }
 
@@ -337,152 +426,4 @@ fn prove(file: &dyn DiskFile, found: &Scanned, durability: Durability) -> Result
     file.write_at(&bytes, found.unproven_from)?;
     file.sync()?;
     Ok(())
-}
-
-/// The name of a closed segment's sidecar.
-fn sidecar_name(first: u64) -> String {
-    format!("{first:020}.idx")
-}
-
-/// Writes what a scan of a closed segment would find, so that the next start need not scan it.
-/// Layout in `docs/format.md`, section 4. Losing it costs a scan, nothing else.
-pub(crate) fn write_sidecar(disk: &dyn Disk, segment: &Segment, last: u64) -> Result<(), Error> {
-    let sparse = segment.sparse();
-    let mut bytes = Vec::with_capacity(40 + sparse.len() * 16);
-    bytes.extend_from_slice(b"IWJIDX01");
-    bytes.extend_from_slice(&segment.first.to_le_bytes());
-    bytes.extend_from_slice(&last.to_le_bytes());
-    bytes.extend_from_slice(&segment.end().to_le_bytes());
-    bytes.extend_from_slice(&(sparse.len() as u64).to_le_bytes());
-    for (sequence, offset) in sparse {
-        bytes.extend_from_slice(&sequence.to_le_bytes());
-        bytes.extend_from_slice(&offset.to_le_bytes());
-    }
-    let crc = crc32c::crc32c(&bytes);
-    bytes.extend_from_slice(&crc.to_le_bytes());
-    let file = disk.create(&sidecar_name(segment.first))?;
-    file.write_at(&bytes, 0)?;
-    file.sync()?;
-    Ok(())
-}
-
-/// A sidecar that fits its segment; anything else counts as absent.
-fn read_sidecar(
-    disk: &dyn Disk,
-    first: u64,
-    segment: &dyn DiskFile,
-) -> Result<Option<Scanned>, Error> {
-    let file = match disk.open(&sidecar_name(first)) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let length = usize::try_from(file.len()?).unwrap_or(0);
-    let mut bytes = vec![0; length];
-    if file.read_at(&mut bytes, 0)? != length {
-        return Ok(None);
-    }
-    let read = || {
-        let covered = bytes.get(..length.checked_sub(4)?)?;
-        let crc = u32::from_le_bytes(frame::array(&bytes, length - 4)?);
-        let number = |at| frame::array(covered, at).map(u64::from_le_bytes);
-        if !covered.starts_with(b"IWJIDX01") || crc32c::crc32c(covered) != crc {
-            return None;
-        }
-        let (named, last, end) = (number(8)?, number(16)?, number(24)?);
-        let count = usize::try_from(number(32)?).ok()?;
-        let mut sparse = Vec::with_capacity(count.min(length / 16));
-        for entry in 0..count {
-            sparse.push((number(40 + entry * 16)?, number(48 + entry * 16)?));
-        }
-        (named == first && last >= first).then_some(Scanned {
-            end,
-            last,
-            durable_before: last,
-            unproven_from: end,
-            sparse,
-            damage: None,
-        })
-    };
-    // A segment that is shorter or longer than its sidecar says is looked at itself.
-    let is_same_length = |found: &Scanned| segment.len().is_ok_and(|len| len == found.end);
-    Ok(read().filter(is_same_length))
-}
-
-/// Copies everything that can still be read from a damaged folder into an empty one, with the same
-/// lineage, the next epoch and the same sequences; a record that cannot be read leaves a [`LOST`]
-/// placeholder. Returns how many were copied and how many were lost.
-///
-/// # Errors
-/// When a folder cannot be read or written at all.
-pub fn salvage(from: &dyn Disk, to: Arc<dyn Disk>, options: Options) -> Result<(u64, u64), Error> {
-    let mut names: Vec<(u64, String)> = from
-        .list()?
-        .into_iter()
-        .filter_map(|name| segment::first_of(&name).map(|first| (first, name)))
-        .collect();
-    names.sort_unstable();
-    let (lineage, epoch) = identity(from, &names, options.lineage)?;
-    let (key, epoch) = (frame::key(lineage), epoch + 1);
-    let first = names.first().map_or(1, |(first, _)| *first);
-    let fresh = Manifest {
-        lineage,
-        epoch,
-        created_ms: options.now_ms,
-        clean_last: Some(first - 1),
-        first,
-        durability: options.durability,
-    };
-    fresh.write(to.as_ref())?;
-    let header = Header {
-        lineage,
-        epoch,
-        first,
-        created_ms: options.now_ms,
-    };
-    Segment::create(to.as_ref(), header, &Spare::default())?;
-    let mut journal = Journal::open(to, options)?;
-    let (mut copied, mut lost) = (0, 0);
-    for (_, name) in &names {
-        let file = from.open(name)?;
-        let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; length];
-        let count = file.read_at(&mut bytes, 0)?;
-        bytes.truncate(count);
-        let mut at = HEADER_BYTES as usize;
-        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            match frame::scan(rest, key) {
-                Scan::Whole(found) if found.sequence >= journal.next_sequence() => {
-                    while journal.next_sequence() < found.sequence {
-                        journal.append(LOST, &[]);
-                        lost += 1;
-                    }
-                    journal.append(found.kind, &[found.body]);
-                    copied += 1;
-                    at += found.bytes();
-                    if copied % 1_024 == 0 {
-                        journal.commit()?;
-                    }
-                }
-                Scan::Whole(found) => at += found.bytes(),
-                Scan::Short { .. } | Scan::Damaged(_) => at += zeros::skip(rest).max(1),
-            }
-        }
-    }
-    journal.close()?;
-    Ok((copied, lost))
-}
-
-/// Lineage and epoch of a damaged folder: of its manifest, or of a segment's header.
-fn identity(from: &dyn Disk, names: &[(u64, String)], otherwise: u64) -> Result<(u64, u32), Error> {
-    if let Ok(Some(manifest)) = Manifest::read(from) {
-        return Ok((manifest.lineage, manifest.epoch));
-    }
-    let mut found = (otherwise, 1);
-    for (_, name) in names {
-        if let Ok(header) = segment::read_header(name, from.open(name)?.as_ref())? {
-            found = (header.lineage, header.epoch);
-        }
-    }
-    Ok(found)
 }

@@ -1,4 +1,7 @@
 //! One segment file: a 64-byte header, then records. Layout in `docs/format.md`, section 2.
+//!
+//! There may be very many, so of a closed one only its place and length stay in memory; its file and
+//! the places of its records are taken up when somebody reads it.
 
 use crate::filler::Spare;
 use crate::frame::{self, Scan, array};
@@ -29,17 +32,25 @@ pub(crate) struct Header {
     pub created_ms: i64,
 }
 
-/// One open segment. The writer appends; readers see what `end` covers.
+/// One segment. The writer appends; readers see what `end` covers.
 pub(crate) struct Segment {
     pub name: String,
     pub first: u64,
-    pub file: Arc<dyn DiskFile>,
+    /// By the wall clock that the writer was told.
+    pub begun_ms: i64,
     /// See [`frame::key`].
     pub key: u32,
     /// Bytes that readers may look at.
     end: AtomicU64,
     /// Bytes that were written, records and zeros ahead of them. Held while any are written.
     pub written: Mutex<u64>,
+    /// Always there of the active segment; see [`crate::shared::Shared::contents`].
+    contents: RwLock<Option<Arc<Contents>>>,
+}
+
+/// A segment's file, and where records stand in it.
+pub(crate) struct Contents {
+    pub file: Arc<dyn DiskFile>,
     /// Sequence and offset of a record, at least every [`SPARSE_BYTES`].
     sparse: RwLock<Vec<(u64, u64)>>,
 }
@@ -67,7 +78,11 @@ pub(crate) fn first_of(name: &str) -> Option<u64> {
 impl Segment {
     /// Creates a segment, durable with its name before anything is written into it.
     /// It is made of the spare when that is ready.
-    pub(crate) fn create(disk: &dyn Disk, header: Header, spare: &Spare) -> Result<Self, Error> {
+    pub(crate) fn create(
+        disk: &dyn Disk,
+        header: Header,
+        spare: &Spare,
+    ) -> Result<(Self, Arc<Contents>), Error> {
         let name = name_of(header.first);
         let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
         bytes.extend_from_slice(MAGIC);
@@ -90,27 +105,36 @@ impl Segment {
         disk.sync_folder()?;
         let key = frame::key(header.lineage);
         let written = file.len()?;
-        let created = Self::opened(name, header.first, file, key, HEADER_BYTES);
+        let created = Self::new(name, header, key, HEADER_BYTES);
         *created.written.lock() = written;
-        Ok(created)
+        let contents = Arc::new(Contents::new(file, Vec::new()));
+        created.take_up(&contents);
+        Ok((created, contents))
     }
 
-    pub(crate) fn opened(
-        name: String,
-        first: u64,
-        file: Arc<dyn DiskFile>,
-        key: u32,
-        end: u64,
-    ) -> Self {
+    pub(crate) fn new(name: String, header: Header, key: u32, end: u64) -> Self {
         Self {
             name,
-            first,
-            file,
+            first: header.first,
+            begun_ms: header.created_ms,
             key,
             end: AtomicU64::new(end),
             written: Mutex::new(end),
-            sparse: RwLock::default(),
+            contents: RwLock::default(),
         }
+    }
+
+    /// Its file and places, while they are taken up.
+    pub(crate) fn contents(&self) -> Option<Arc<Contents>> {
+        self.contents.read().clone()
+    }
+
+    pub(crate) fn take_up(&self, contents: &Arc<Contents>) {
+        *self.contents.write() = Some(Arc::clone(contents));
+    }
+
+    pub(crate) fn put_down(&self) {
+        *self.contents.write() = None;
     }
 
     pub(crate) fn end(&self) -> u64 {
@@ -120,6 +144,15 @@ impl Segment {
     /// Lets readers see up to `end`.
     pub(crate) fn publish(&self, end: u64) {
         self.end.store(end, Ordering::Release);
+    }
+}
+
+impl Contents {
+    pub(crate) fn new(file: Arc<dyn DiskFile>, sparse: Vec<(u64, u64)>) -> Self {
+        Self {
+            file,
+            sparse: RwLock::new(sparse),
+        }
     }
 
     /// Notes where a record stands, if the last note is far enough back.
@@ -131,25 +164,19 @@ impl Segment {
         }
     }
 
-    pub(crate) fn set_sparse(&self, entries: Vec<(u64, u64)>) {
-        *self.sparse.write() = entries;
-    }
-
     pub(crate) fn sparse(&self) -> Vec<(u64, u64)> {
         self.sparse.read().clone()
     }
 
-    /// Where to begin reading for `sequence`, and a place safely behind it.
-    pub(crate) fn locate(&self, sequence: u64) -> (u64, u64) {
+    /// Where to begin reading for `sequence`, and a place safely behind it, at `end` the latest.
+    pub(crate) fn locate(&self, sequence: u64, end: u64) -> (u64, u64) {
         let sparse = self.sparse.read();
         let after = sparse.partition_point(|(noted, _)| *noted <= sequence);
         let start = after
             .checked_sub(1)
             .and_then(|at| sparse.get(at))
             .map_or(HEADER_BYTES, |e| e.1);
-        let behind = sparse
-            .get(after)
-            .map_or_else(|| self.end(), |entry| entry.1);
+        let behind = sparse.get(after).map_or(end, |entry| entry.1);
         (start, behind)
     }
 }

@@ -8,9 +8,13 @@
 
 mod crash_images;
 mod disk_contract;
+mod halting;
 mod journal_ahead;
+mod journal_checkpoints;
 mod journal_damage;
 mod journal_failures;
 mod journal_model;
 mod journal_mutations;
+mod journal_open;
+mod journal_retention;
 mod world;
