@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod cases;
 mod conformance;
 mod crash;
 mod demo;
