@@ -1,10 +1,12 @@
 //! Reading back: by id, by page, by place in the journal.
 
 use crate::Entry;
+use crate::gap::{Gap, GapReason, OnGap};
 use crate::handle::Shared;
+use crate::lane::Lane;
 use crate::ring::Ring;
 use crate::tail::unreadable;
-use journal::{CursorFault, Reader};
+use journal::{Cursor, CursorFault, Reader};
 use protocol::{Code, Fault, Filter, Party, Rejection, Timestamp};
 use std::sync::Arc;
 
@@ -39,22 +41,22 @@ impl From {
 /// Messages found by id: one per sender who used it.
 pub type Found = Vec<Arc<Entry>>;
 
-/// One page of the journal.
-#[derive(Debug)]
-pub struct Page {
-    /// The messages.
-    pub entries: Vec<Arc<Entry>>,
-    /// Where the next page begins.
-    pub next: journal::Cursor,
-    /// Whether the page ends at the newest message.
-    pub is_last: bool,
-}
-
-/// What a scan of the file gives.
+/// What one step through the file gives.
+#[derive(Debug, Default)]
 pub(crate) struct Scanned {
     pub entries: Vec<Arc<Entry>>,
     /// The last sequence looked at.
     pub position: u64,
+    /// What is missing right after it; found only by a step that gives nothing else.
+    pub hole: Option<Hole>,
+}
+
+/// Records that cannot be read any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hole {
+    /// The last one.
+    pub to: u64,
+    pub reason: GapReason,
 }
 
 /// Bytes of the journal in the first file read: about what one answer takes, because the rest is read
@@ -62,38 +64,80 @@ pub(crate) struct Scanned {
 const READ_BYTES_MIN: usize = 96 << 10;
 /// Bytes of one file read after reads that gave nothing.
 const READ_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the journal that one step looks at before others have their turn.
+const STEP_BYTES_MAX: usize = 4 << 20;
 
-/// Reads records `from..=until` and keeps up to `max` messages that pass `filter`. Stops at the first
-/// file read that gave something, so that a reader far behind is served as it goes.
+/// Reads records `from..=until` and keeps up to `max` messages that pass `filter`, about
+/// `bytes_max` bytes of them. Stops at the first file read that gave something, so that a reader far
+/// behind is served as it goes, and after [`STEP_BYTES_MAX`], so that a long search lets others pass.
 pub(crate) fn scan(
     reader: &Reader,
     filter: &Filter,
     from: u64,
     until: u64,
     max: usize,
+    bytes_max: usize,
 ) -> Result<Scanned, Rejection> {
-    let mut entries = Vec::new();
-    let mut position = from - 1;
-    let mut bytes = READ_BYTES_MIN;
-    while entries.is_empty() && position < until {
-        let records = records(reader, position + 1, usize::MAX, bytes)?;
+    let mut scanned = Scanned {
+        position: from - 1,
+        ..Scanned::default()
+    };
+    let (mut bytes, mut room, mut seen) = (READ_BYTES_MIN, bytes_max, 0);
+    while scanned.entries.is_empty() && scanned.position < until && seen < STEP_BYTES_MAX {
+        let records = records(reader, scanned.position + 1, usize::MAX, bytes)?;
+        seen += bytes;
         bytes = (bytes * 2).min(READ_BYTES_MAX);
-        if records.is_empty() {
+        scanned.hole = hole(&records, scanned.position, until);
+        if records.is_empty() || scanned.hole.is_some() {
             break;
         }
         for record in &records {
-            if record.sequence > until || entries.len() == max {
-                return Ok(Scanned { entries, position });
+            let is_full = scanned.entries.len() == max || room == 0;
+            if record.sequence > until || is_full || record.kind == journal::LOST {
+                return Ok(scanned);
             }
-            position = record.sequence;
+            scanned.position = record.sequence;
             if let Some(entry) = Entry::from_record(record)?
                 && filter.matches(&entry.header)
             {
-                entries.push(Arc::new(entry));
+                room = room.saturating_sub(entry.envelope.len());
+                scanned.entries.push(Arc::new(entry));
             }
         }
     }
-    Ok(Scanned { entries, position })
+    Ok(scanned)
+}
+
+/// What is missing between `position` and the first record that was read: the journal gives the first
+/// it keeps, and in place of damaged ones it has markers.
+fn hole(records: &[journal::Record], position: u64, until: u64) -> Option<Hole> {
+    let first = records.first()?;
+    if first.sequence > position + 1 {
+        let to = (first.sequence - 1).min(until);
+        let reason = GapReason::Retention;
+        return Some(Hole { to, reason });
+    }
+    let is_lost = |record: &&journal::Record| record.kind == journal::LOST;
+    let last = records.iter().take_while(is_lost).last()?;
+    let (to, reason) = (last.sequence.min(until), GapReason::Lost);
+    Some(Hole { to, reason })
+}
+
+/// Runs a step through the file when it is this connection's turn. Steps that are given up end with
+/// the read that is under way.
+pub(crate) async fn in_turn<T: Send + 'static>(
+    shared: &Shared,
+    lane: &Lane,
+    step: impl FnOnce() -> Result<T, Rejection> + Send + 'static,
+) -> Result<T, Rejection> {
+    let own = Arc::clone(&lane.file_reads).acquire_owned().await;
+    let of_all = Arc::clone(&shared.file_reads).acquire_owned().await;
+    let run = move || {
+        let _held = (own, of_all);
+        step()
+    };
+    let run = tokio::task::spawn_blocking(run);
+    run.await.map_err(|_| unreadable())?
 }
 
 /// Records of the journal; the reader learns that it failed, the log learns why. What was dropped
@@ -130,18 +174,26 @@ fn expired(reader: &Reader, from: u64, first: u64) -> Rejection {
 }
 
 impl Shared {
-    /// The sequence after which a reader starts. `latest` is the newest durable record.
-    pub(crate) fn position(&self, from: &From) -> Result<u64, Rejection> {
+    /// The sequence after which a reader starts. `latest` is the newest durable record. Where what
+    /// follows is no longer kept, `on_gap` decides whether the reader starts there and is told.
+    pub(crate) fn position(&self, from: &From, on_gap: OnGap) -> Result<u64, Rejection> {
         let (first, last) = self.reader.range();
         match from {
             From::Earliest => Ok(first - 1),
             From::Latest => Ok(last),
-            From::Cursor(text) => match self.reader.resolve(text) {
-                Ok(sequence) => Ok(sequence),
-                Err(CursorFault::Unknown) => self.position_of_id(text),
-                Err(fault) => Err(self.cursor_fault(text, fault)),
+            From::Cursor(text) => match (self.reader.resolve(text), Cursor::parse(text), on_gap) {
+                (Ok(sequence), _, _) => Ok(sequence),
+                (Err(CursorFault::Unknown), _, _) => self.position_of_id(text),
+                (Err(CursorFault::Expired), Some(cursor), OnGap::Skip) => Ok(cursor.sequence),
+                (Err(fault), _, _) => Err(self.cursor_fault(text, fault)),
             },
-            From::Time(moment) => self.position_of_time(*moment, first, last),
+            From::Time(moment) => {
+                let position = self.position_of_time(*moment, first, last)?;
+                if position + 1 < first && on_gap == OnGap::Fail {
+                    return Err(self.cursor_fault(&moment.to_string(), CursorFault::Expired));
+                }
+                Ok(position)
+            }
         }
     }
 
@@ -164,22 +216,28 @@ impl Shared {
                 Some(_) | None => high = middle,
             }
         }
-        Ok(low - 1)
+        // When everything that is kept is younger, so may be something that is not.
+        Ok(if low == first { 0 } else { low - 1 })
     }
 
     fn message_at_or_after(&self, from: u64, below: u64) -> Result<Option<Arc<Entry>>, Rejection> {
         let everything = Filter::default();
-        let scanned = scan(&self.reader, &everything, from, below - 1, 1)?;
-        Ok(scanned.entries.into_iter().next())
+        let (mut position, until) = (from - 1, below - 1);
+        while position < until {
+            let scanned = scan(&self.reader, &everything, position + 1, until, 1, 1)?;
+            if let Some(entry) = scanned.entries.into_iter().next() {
+                return Ok(Some(entry));
+            }
+            let next = scanned.hole.map_or(scanned.position, |hole| hole.to);
+            if next == position {
+                break;
+            }
+            position = next;
+        }
+        Ok(None)
     }
 
     fn cursor_fault(&self, text: &str, fault: CursorFault) -> Rejection {
-        let (first, last) = self.reader.range();
-        let range = format!(
-            "valid cursors run from {} to {}",
-            self.reader.cursor(first.saturating_sub(1)),
-            self.reader.cursor(last)
-        );
         let (code, what) = match fault {
             CursorFault::Unknown => (Code::CursorUnknown, "expected a cursor of this exchange"),
             CursorFault::Foreign => (
@@ -192,13 +250,29 @@ impl Shared {
             ),
             CursorFault::Expired => (Code::CursorExpired, "expected a cursor that is still kept"),
         };
-        Fault::new(
-            code,
-            "",
-            "ARCHITECTURE cursors",
-            format!("{what}, got {text:?}; {range}"),
-        )
-        .into()
+        self.refuse_cursor(code, &format!("{what}, got {text:?}"))
+    }
+
+    /// The refusal of a reader that does not want to go on behind a gap.
+    pub(crate) fn overtaken(&self, gap: &Gap) -> Rejection {
+        let Gap {
+            from, to, reason, ..
+        } = gap;
+        let missing = format!(
+            "expected {from} to {to} to be still kept, got none of them ({})",
+            reason.as_str()
+        );
+        self.refuse_cursor(Code::CursorExpired, &missing)
+    }
+
+    /// Says where reading is possible, in words and for programs.
+    fn refuse_cursor(&self, code: Code, sentence: &str) -> Rejection {
+        let (first, last) = self.reader.range();
+        let earliest = self.reader.cursor(first.saturating_sub(1)).to_string();
+        let head = self.reader.cursor(last).to_string();
+        let detail = format!("{sentence}; valid cursors run from {earliest} to {head}");
+        let fault = Fault::new(code, "", "ARCHITECTURE cursors", detail);
+        Rejection::from(fault).between(earliest, head)
     }
 
     /// Everything published under an id, by any sender.
@@ -295,7 +369,7 @@ pub(crate) fn entry(
     sequence: u64,
 ) -> Result<Option<Arc<Entry>>, Rejection> {
     let mut entries = Vec::with_capacity(1);
-    ring.get(&[sequence], &mut entries);
+    ring.get(&[sequence], 1, &mut entries);
     if let Some(entry) = entries.pop() {
         return Ok(Some(entry));
     }

@@ -1,15 +1,17 @@
 //! What doors hold: every request to the running exchange.
 
-use crate::find::{self, Found, From, Page};
-use crate::request::Request;
+use crate::find::{self, Found, From};
+use crate::gap::{Follow, OnGap};
+use crate::lane::{Gate, Lane};
+use crate::request::{Queued, Request};
 use crate::ring::Ring;
 use crate::turn::{Condition, storage_failed};
 use crate::{Clock, Entry, Meter, Settings, Tail};
 use journal::{Index, Reader};
 use parking_lot::Mutex;
-use protocol::{Filter, Party, Rejection, Rules, Timestamp};
+use protocol::{Code, Fault, Filter, Party, Rejection, Rules, Timestamp};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// What the loop, the readers and the handles have in common.
@@ -21,8 +23,15 @@ pub(crate) struct Shared {
     pub ring: Arc<Ring>,
     pub meter: Meter,
     pub condition: Arc<Condition>,
-    pub requests: mpsc::Sender<Request>,
-    pub queue_bytes: Arc<Semaphore>,
+    pub requests: mpsc::Sender<Queued>,
+    /// What of everybody waits for the loop.
+    pub gate: Gate,
+    /// Numbers of lanes that were given out.
+    pub lanes: AtomicU64,
+    /// Reads of the file under way for everybody.
+    pub file_reads: Arc<Semaphore>,
+    /// Live readers that may still come.
+    pub readers: Arc<Semaphore>,
     pub index: Mutex<Index>,
 }
 
@@ -43,13 +52,26 @@ impl Shared {
     }
 }
 
-/// A cheap handle to the running exchange.
+/// A cheap handle to the running exchange. What is asked through one handle and its clones is handled
+/// in that order.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) lane: Arc<Lane>,
 }
 
 impl Handle {
+    /// A handle for one connection, with a share of the queue of its own: whatever the connection
+    /// asks, others have their turn.
+    #[must_use]
+    pub fn connection(&self) -> Self {
+        let lane = Lane::next(&self.shared.lanes, &self.shared.settings);
+        Self {
+            shared: Arc::clone(&self.shared),
+            lane: Arc::new(lane),
+        }
+    }
+
     /// The rules for reading an envelope now.
     #[must_use]
     pub fn rules(&self) -> Rules {
@@ -80,56 +102,48 @@ impl Handle {
     /// A live reader of everything that passes `filter`, beginning at `from`.
     ///
     /// # Errors
-    /// `cursor_unknown`, `cursor_foreign`, `cursor_epoch_changed`, `cursor_expired`.
+    /// `cursor_unknown`, `cursor_foreign`, `cursor_epoch_changed`; `overloaded` when there are too
+    /// many readers.
     pub async fn tail(&self, filter: Filter, from: &From) -> Result<Tail, Rejection> {
+        self.follow(filter, from, Follow::default()).await
+    }
+
+    /// As [`Self::tail`], with a say in what happens when it cannot have everything.
+    ///
+    /// # Errors
+    /// As [`Self::tail`], and `cursor_expired` when it shall end at a gap.
+    pub async fn follow(
+        &self,
+        filter: Filter,
+        from: &From,
+        follow: Follow,
+    ) -> Result<Tail, Rejection> {
+        let shared = &self.shared;
+        let one_of_all = Arc::clone(&shared.readers).try_acquire_owned();
+        let one_of_all = one_of_all.map_err(|_| too_many_readers(shared.settings.readers_max))?;
         let start = match from {
             From::Latest => None,
-            From::Earliest | From::Cursor(_) | From::Time(_) => Some(self.position(from).await?),
+            From::Earliest | From::Cursor(_) | From::Time(_) => {
+                Some(self.position(from, follow.on_gap).await?)
+            }
         };
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Listen { filter, reply }).await?;
         let (channel, now) = answer.await.map_err(|_| crate::serve::draining())?;
         Ok(Tail::new(
-            Arc::clone(&self.shared),
+            Arc::clone(shared),
+            Arc::clone(&self.lane),
             channel,
             start.unwrap_or(now),
+            follow,
+            one_of_all,
         ))
     }
 
-    async fn position(&self, from: &From) -> Result<u64, Rejection> {
+    pub(crate) async fn position(&self, from: &From, on_gap: OnGap) -> Result<u64, Rejection> {
         let (shared, from) = (Arc::clone(&self.shared), from.clone());
-        tokio::task::spawn_blocking(move || shared.position(&from))
-            .await
-            .map_err(|_| crate::tail::unreadable())?
-    }
-
-    /// A page of messages that pass `filter`, at most `limit`, beginning at `from`.
-    ///
-    /// # Errors
-    /// As [`Self::tail`].
-    pub async fn page(&self, filter: Filter, from: From, limit: usize) -> Result<Page, Rejection> {
-        let shared = Arc::clone(&self.shared);
-        tokio::task::spawn_blocking(move || {
-            let start = shared.position(&from)?;
-            let (_, last) = shared.reader.range();
-            let (mut entries, mut position) = (Vec::new(), start);
-            while entries.len() < limit && position < last {
-                let rest = limit - entries.len();
-                let scanned = find::scan(&shared.reader, &filter, position + 1, last, rest)?;
-                if scanned.position == position {
-                    break;
-                }
-                position = scanned.position;
-                entries.extend(scanned.entries);
-            }
-            Ok(Page {
-                next: shared.reader.cursor(position),
-                is_last: position >= last,
-                entries,
-            })
-        })
-        .await
-        .map_err(|_| crate::tail::unreadable())?
+        let find = move || shared.position(&from, on_gap);
+        find::in_turn(&self.shared, &self.lane, find).await
     }
 
     /// The message with this id, from `sender` if several used it.
@@ -191,10 +205,16 @@ impl Handle {
     }
 
     pub(crate) async fn ask(&self, request: Request) -> Result<(), Rejection> {
+        let lane = self.lane.number;
         self.shared
             .requests
-            .send(request)
+            .send(Queued { lane, request })
             .await
             .map_err(|_| crate::serve::draining())
     }
+}
+
+fn too_many_readers(max: usize) -> Rejection {
+    let detail = format!("expected at most {max} live readers, got one more; try again later");
+    Fault::new(Code::Overloaded, "", "ARCHITECTURE limits", detail).into()
 }

@@ -10,10 +10,13 @@ mod deliveries;
 mod entry;
 mod find;
 mod follow;
+mod gap;
 mod handle;
 mod indexer;
+mod lane;
 mod meter;
 mod open;
+mod page;
 mod parked;
 mod publish;
 mod receipt;
@@ -23,19 +26,22 @@ mod serve;
 mod settings;
 mod tail;
 mod turn;
+mod turns;
 mod watch;
 
 pub use clock::Clock;
 pub use entry::Entry;
-pub use find::{Found, From, Page};
+pub use find::{Found, From};
+pub use gap::{Follow, Gap, GapReason, Mode, OnGap};
 pub use handle::Handle;
 pub use meter::Meter;
 pub use open::{Broker, OpenError};
+pub use page::Page;
 pub use publish::{Submission, label};
 pub use receipt::{Receipt, durability_word};
 pub use request::Published;
 pub use settings::{Settings, Storage};
-pub use tail::{Batch, Tail};
+pub use tail::{Batch, Feed, Tail};
 
 pub use deliveries::{AttemptView, DeadLetterView, Delivery, Outcome};
 pub use exchange::{

@@ -1,5 +1,6 @@
 //! Counters and histograms, in Prometheus types. No ids in labels, ever.
 
+use crate::GapReason;
 use exchange::{Ending, Record};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -16,6 +17,13 @@ pub struct PublishLabels {
     pub dialect: &'static str,
     /// `accepted`, `duplicate`, or the fault's code.
     pub result: &'static str,
+}
+
+/// Why messages were missing for a reader.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct GapLabels {
+    /// `retention`, `lost` or `slow`.
+    pub reason: &'static str,
 }
 
 /// Everything the broker measures. Doors register it and add their own.
@@ -43,6 +51,8 @@ pub struct Meter {
     pub streamed: Counter,
     /// Readers that had to go back to the file because they fell out of memory.
     pub lagging_reads: Counter,
+    /// Gaps that readers were told, by reason.
+    pub gaps: Family<GapLabels, Counter>,
     /// Journal records not yet in the look-up index.
     pub index_lag: Gauge<i64, std::sync::atomic::AtomicI64>,
     /// Seconds since the process opened the journal, as a start marker.
@@ -63,6 +73,7 @@ impl Default for Meter {
             expired: Counter::default(),
             streamed: Counter::default(),
             lagging_reads: Counter::default(),
+            gaps: Family::default(),
             index_lag: Gauge::default(),
             opened: Gauge::default(),
         }
@@ -96,6 +107,11 @@ impl Meter {
             | Record::PlaceConfigured { .. }
             | Record::PlacePaused { .. } => {}
         }
+    }
+
+    pub(crate) fn count_gap(&self, reason: GapReason) {
+        let reason = reason.as_str();
+        self.gaps.get_or_create(&GapLabels { reason }).inc();
     }
 
     /// Registers every metric under its public name.
@@ -155,6 +171,11 @@ impl Meter {
             "interwire_lagging_reads",
             "Reads of the file by live readers that fell behind",
             self.lagging_reads.clone(),
+        );
+        registry.register(
+            "interwire_gap",
+            "Gaps that readers were told, by reason",
+            self.gaps.clone(),
         );
         registry.register(
             "interwire_index_lag_records",

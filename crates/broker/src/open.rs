@@ -1,8 +1,10 @@
 //! Opening: the journal is read once through the same `apply` that a restart always runs.
 
 use crate::handle::Shared;
+use crate::lane::{Gate, Lane};
 use crate::ring::Ring;
 use crate::turn::{Batch, Condition, Turn};
+use crate::turns::Turns;
 use crate::{Clock, Handle, Meter, Settings, Storage, indexer};
 use exchange::{Exchange, Record};
 use journal::{
@@ -12,6 +14,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -101,6 +104,7 @@ impl Broker {
         let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
         let index = writer.reader()?;
         let (requests, queue) = mpsc::channel(settings.queue_max);
+        let lane = Arc::new(Lane::common(&settings));
         let (alive, ended) = std::sync::mpsc::channel();
         let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
         let meter = Meter::default();
@@ -112,7 +116,12 @@ impl Broker {
             meter: meter.clone(),
             condition: Arc::clone(&condition),
             requests,
-            queue_bytes: Arc::new(Semaphore::new(settings.queue_bytes_max)),
+            gate: Gate::new(settings.queue_max, settings.queue_bytes_max),
+            lanes: AtomicU64::new(0),
+            file_reads: Arc::new(Semaphore::new(file_reads())),
+            readers: Arc::new(Semaphore::new(
+                settings.readers_max.min(Semaphore::MAX_PERMITS),
+            )),
             index: Mutex::new(index),
             settings: settings.clone(),
         });
@@ -133,6 +142,8 @@ impl Broker {
             meter,
             condition,
             requests: queue,
+            turns: Turns::default(),
+            close: None,
             channels: HashMap::new(),
             parked: Default::default(),
             watchers: Default::default(),
@@ -150,7 +161,7 @@ impl Broker {
             .spawn(move || indexer::run(&follower, writer, &ended))
             .map_err(OpenError::Thread)?;
         Ok(Self {
-            handle: Handle { shared },
+            handle: Handle { shared, lane },
             turn,
             index,
             helping,
@@ -173,6 +184,11 @@ impl Broker {
             tracing::error!("a thread of the exchange ended badly");
         }
     }
+}
+
+/// Reads of the file at once: enough to keep the disk busy, few enough to leave processors to others.
+fn file_reads() -> usize {
+    std::thread::available_parallelism().map_or(4, |count| (count.get() * 2).max(4))
 }
 
 /// With durability `os`: syncs about every second on a thread of its own, never in front of an append.

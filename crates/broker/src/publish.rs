@@ -3,15 +3,18 @@
 use crate::Receipt;
 use crate::handle::Handle;
 use crate::meter::PublishLabels;
-use crate::request::{Publish, Published, Request, Ticket};
+use crate::request::{Publish, Published, Queued, Request, Room, Ticket};
 use crate::turn::storage_failed;
 use bytes::Bytes;
 use protocol::{Code, Fault, Header, Rejection};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+
+/// A slot in the queue of requests.
+type Slot<'q> = mpsc::Permit<'q, Queued>;
 
 /// One envelope, read and valid, on its way into the queue.
 #[derive(Debug)]
@@ -69,32 +72,57 @@ impl Handle {
         result
     }
 
-    /// Queues envelopes that arrived together, so that one commit can take them all. Each result
-    /// comes into `results` under its number; pass its receipt through [`Self::complete`]. Waits only
-    /// for room in the queue.
-    ///
-    /// # Errors
-    /// `overloaded` or `draining`; nothing of these envelopes comes into `results` then.
+    /// Queues envelopes that arrived together, so that one commit can take them all. Each gets its
+    /// result in `results` under its number; pass its receipt through [`Self::complete`]. Waits only
+    /// for room in the queue; what gets none in time is `overloaded`, and so is what came behind it,
+    /// because it shall not overtake.
     pub async fn submit(
         &self,
         envelopes: Vec<Submission>,
         results: &mpsc::UnboundedSender<(u64, Published)>,
-    ) -> Result<(), Rejection> {
+    ) {
+        let publish = |one: Submission, room| Publish {
+            header: Arc::new(one.header),
+            envelope: one.envelope,
+            warnings: one.warnings,
+            ticket: Ticket::Piped(one.number, results.clone()),
+            room,
+        };
+        let refuse = |rest: &mut dyn Iterator<Item = Submission>, why: &Rejection| {
+            for one in rest {
+                // A caller who has gone away does not need it.
+                let _ = results.send((one.number, Err(why.clone())));
+            }
+        };
         let bytes = envelopes.iter().map(|one| one.envelope.len()).sum();
-        let permit = self.room(bytes).await?;
-        // The first takes the share of all; the loop takes them at once.
-        let mut permit = Some(permit);
-        let publishes = envelopes
-            .into_iter()
-            .map(|one| Publish {
-                header: Arc::new(one.header),
-                envelope: one.envelope,
-                warnings: one.warnings,
-                ticket: Ticket::Piped(one.number, results.clone()),
-                permit: permit.take(),
-            })
-            .collect();
-        self.enqueue(Request::PublishMany(publishes)).await
+        let room = self.room_now(envelopes.len(), bytes);
+        let last = envelopes.len().saturating_sub(1);
+        let mut envelopes = envelopes.into_iter();
+        if room.is_some() {
+            match self.slot().await {
+                Ok(slot) => {
+                    let mut room = room;
+                    let publishes = envelopes.enumerate().map(|(at, one)| {
+                        // Its turn comes after those of the others.
+                        let room = if at == last { room.take() } else { None };
+                        publish(one, room)
+                    });
+                    self.put(slot, Request::PublishMany(publishes.collect()));
+                }
+                Err(why) => refuse(&mut envelopes, &why),
+            }
+            return;
+        }
+        while let Some(one) = envelopes.next() {
+            match self.enter(one.envelope.len()).await {
+                Ok((room, slot)) => {
+                    self.put(slot, Request::Publish(publish(one, Some(room))));
+                }
+                Err(why) => {
+                    refuse(&mut std::iter::once(one).chain(&mut envelopes), &why);
+                }
+            }
+        }
     }
 
     async fn queue(
@@ -104,39 +132,68 @@ impl Handle {
         warnings: Vec<Fault>,
         ticket: Ticket,
     ) -> Result<(), Rejection> {
-        let permit = Some(self.room(envelope.len()).await?);
+        let (room, slot) = self.enter(envelope.len()).await?;
         let publish = Publish {
             header,
             envelope,
             warnings,
             ticket,
-            permit,
+            room: Some(room),
         };
-        self.enqueue(Request::Publish(publish)).await
+        self.put(slot, Request::Publish(publish));
+        Ok(())
     }
 
-    /// Waits for room for so many bytes in the queue.
-    async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Rejection> {
-        let shared = &self.shared;
-        if shared.condition.draining.load(Ordering::Acquire) {
+    /// Waits until one publish of so many bytes may queue.
+    async fn enter(&self, bytes: usize) -> Result<(Room, Slot<'_>), Rejection> {
+        let room = self.room(bytes).await?;
+        Ok((room, self.slot().await?))
+    }
+
+    /// Waits for room for one publish: first among those of this connection, then among all.
+    async fn room(&self, bytes: usize) -> Result<Room, Rejection> {
+        if self.is_draining() {
             return Err(crate::serve::draining());
         }
-        let share = bytes.min(shared.settings.queue_bytes_max);
-        let share = u32::try_from(share).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&shared.queue_bytes).acquire_many_owned(share);
-        match timeout(self.patience(), permit).await {
-            Ok(Ok(permit)) => Ok(permit),
+        let entered = timeout(self.patience(), async {
+            Some(Room {
+                _own: self.lane.gate.enter(1, bytes).await?,
+                _of_all: self.shared.gate.enter(1, bytes).await?,
+            })
+        });
+        match entered.await {
+            Ok(Some(room)) => Ok(room),
+            Ok(None) => Err(crate::serve::draining()),
+            Err(_) => Err(overloaded()),
+        }
+    }
+
+    /// Room for several, if there is no need to wait.
+    fn room_now(&self, messages: usize, bytes: usize) -> Option<Room> {
+        if self.is_draining() {
+            return None;
+        }
+        Some(Room {
+            _own: self.lane.gate.try_enter(messages, bytes)?,
+            _of_all: self.shared.gate.try_enter(messages, bytes)?,
+        })
+    }
+
+    async fn slot(&self) -> Result<Slot<'_>, Rejection> {
+        match timeout(self.patience(), self.shared.requests.reserve()).await {
+            Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) => Err(crate::serve::draining()),
             Err(_) => Err(overloaded()),
         }
     }
 
-    async fn enqueue(&self, request: Request) -> Result<(), Rejection> {
-        match timeout(self.patience(), self.shared.requests.send(request)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(crate::serve::draining()),
-            Err(_) => Err(overloaded()),
-        }
+    fn put(&self, slot: Slot<'_>, request: Request) {
+        let lane = self.lane.number;
+        slot.send(Queued { lane, request });
+    }
+
+    fn is_draining(&self) -> bool {
+        self.shared.condition.draining.load(Ordering::Acquire)
     }
 
     fn patience(&self) -> Duration {

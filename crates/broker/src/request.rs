@@ -2,12 +2,13 @@
 
 use crate::Receipt;
 use crate::channel::Channel;
+use crate::lane::Share;
 use crate::turn::Turn;
 use bytes::Bytes;
 use exchange::{ChannelId, Consumer, DeliveryId, Lease, PlaceName, Settle};
 use protocol::{Fault, Filter, Header, Rejection};
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 /// The result of one publish.
 pub type Published = Result<Receipt, Rejection>;
@@ -36,9 +37,16 @@ pub(crate) struct Publish {
     pub envelope: Bytes,
     pub warnings: Vec<Fault>,
     pub ticket: Ticket,
-    /// Its share of the queue's bytes, given back when the loop takes it. The first of several that
-    /// came together holds the share of all.
-    pub permit: Option<OwnedSemaphorePermit>,
+    /// Its share of the queue, given back when the loop takes it. The last of several that came
+    /// together holds the share of all.
+    pub room: Option<Room>,
+}
+
+/// A share of the connection's part of the queue and of the whole.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub _own: Share,
+    pub _of_all: Share,
 }
 
 /// A live channel and the sequence after which it will miss nothing.
@@ -49,6 +57,12 @@ pub(crate) type Pulled = Result<Vec<Lease>, Rejection>;
 
 /// What settling a list of deliveries gives, one result for each.
 pub(crate) type Settled = Vec<Result<(), Rejection>>;
+
+/// A request with the number of its lane.
+pub(crate) struct Queued {
+    pub lane: u64,
+    pub request: Request,
+}
 
 pub(crate) enum Request {
     Publish(Publish),

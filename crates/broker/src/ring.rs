@@ -47,22 +47,29 @@ impl Ring {
         }
     }
 
-    /// The entries of `sequences` as far as the ring holds them; stops at the first it does not.
-    pub(crate) fn get(&self, sequences: &[u64], into: &mut Vec<Arc<Entry>>) -> usize {
+    /// The entries of `sequences` as far as the ring holds them, about `bytes_max` bytes but at least
+    /// one; stops at the first it does not hold.
+    pub(crate) fn get(&self, sequences: &[u64], bytes_max: usize, into: &mut Vec<Arc<Entry>>) {
         let inside = self.inside.read();
-        for (done, sequence) in sequences.iter().enumerate() {
+        let mut bytes = 0;
+        for sequence in sequences {
             let slot = sequence
                 .checked_sub(inside.first)
                 .and_then(|offset| inside.slots.get(usize::try_from(offset).ok()?))
                 .cloned();
             match slot {
-                Some(Some(entry)) => into.push(entry),
+                Some(Some(entry)) => {
+                    bytes += entry.envelope.len();
+                    into.push(entry);
+                    if bytes >= bytes_max {
+                        return;
+                    }
+                }
                 // A hole is not a message; nobody asks for it, but it must not stop the rest.
                 Some(None) => {}
-                None => return done,
+                None => return,
             }
         }
-        sequences.len()
     }
 
     /// Every message after `sequence`, when the ring reaches back that far.

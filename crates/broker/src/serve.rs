@@ -55,9 +55,9 @@ impl Turn {
             envelope,
             warnings,
             ticket,
-            permit,
+            room,
         } = publish;
-        drop(permit);
+        drop(room);
         if self.has_failed() {
             ticket.answer(Err(storage_failed()));
             return;
@@ -101,7 +101,9 @@ impl Turn {
                 envelope.clone(),
                 publication.recipients.clone(),
             ))));
-            let matched = publication.channels.iter().map(|id| (*id, sequence));
+            let bytes = envelope.len() as u64;
+            let matched = publication.channels.iter();
+            let matched = matched.map(|id| (*id, sequence, bytes));
             self.batch.matches.extend(matched);
             self.batch.wake.extend_from_slice(&publication.wake);
             self.follow(publication.then);

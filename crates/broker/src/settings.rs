@@ -25,6 +25,10 @@ pub struct Settings {
     pub queue_max: usize,
     /// Bytes of publishes that may wait for the loop.
     pub queue_bytes_max: usize,
+    /// Publishes of one connection that may wait for the loop.
+    pub connection_queue_max: usize,
+    /// Bytes of publishes of one connection that may wait for the loop.
+    pub connection_queue_bytes_max: usize,
     /// Messages in one commit.
     pub batch_max: usize,
     /// Bytes in one commit.
@@ -33,6 +37,10 @@ pub struct Settings {
     pub ring_bytes_max: usize,
     /// Matches that a live channel remembers before a slow reader must read the file.
     pub channel_matches_max: usize,
+    /// Live readers of all connections together.
+    pub readers_max: usize,
+    /// Messages that may wait for a best-effort reader before it is taken to the newest.
+    pub best_effort_max: usize,
     /// Milliseconds a publisher waits for a place in the queue before it is told to slow down.
     pub queue_wait_ms: u64,
     /// What is demanded of envelopes; its clock is set at each reading.
@@ -49,10 +57,14 @@ impl Default for Settings {
             segment_bytes: 64 << 20,
             queue_max: 8_192,
             queue_bytes_max: 64 << 20,
+            connection_queue_max: 1_024,
+            connection_queue_bytes_max: 8 << 20,
             batch_max: 1_024,
             batch_bytes_max: 4 << 20,
             ring_bytes_max: 64 << 20,
             channel_matches_max: 65_536,
+            readers_max: 65_536,
+            best_effort_max: 256,
             queue_wait_ms: 5_000,
             rules: protocol::Rules::at(protocol::Timestamp::default()),
             exchange: exchange::Settings::default(),

@@ -6,8 +6,9 @@
 
 use crate::channel::Channel;
 use crate::parked::Parked;
-use crate::request::{Listening, Published, Pulled, Request, Settled, Ticket};
+use crate::request::{Listening, Published, Pulled, Queued, Request, Settled, Ticket};
 use crate::ring::Ring;
+use crate::turns::Turns;
 use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
 use exchange::{ChannelId, Exchange, PlaceId, Record};
@@ -49,7 +50,11 @@ pub(crate) struct Turn {
     pub ring: Arc<Ring>,
     pub meter: Meter,
     pub condition: Arc<Condition>,
-    pub requests: mpsc::Receiver<Request>,
+    pub requests: mpsc::Receiver<Queued>,
+    /// What came and waits for its turn.
+    pub turns: Turns<Request>,
+    /// The wish to end, which waits for everything that came before it.
+    pub close: Option<Request>,
     pub channels: HashMap<ChannelId, Arc<Channel>>,
     pub parked: Parked,
     pub watchers: Watchers,
@@ -67,7 +72,8 @@ pub(crate) struct Batch {
     pub head: Vec<u8>,
     /// One slot per appended record; a hole for records that are not messages.
     pub entries: Vec<Option<Arc<Entry>>>,
-    pub matches: Vec<(ChannelId, u64)>,
+    /// Channel, sequence and bytes of each match.
+    pub matches: Vec<(ChannelId, u64, u64)>,
     pub wake: Vec<PlaceId>,
     pub effects: Vec<Effect>,
     pub bytes: usize,
@@ -80,15 +86,18 @@ impl Turn {
     pub(crate) fn run(mut self) {
         self.unpark = Waker::from(Arc::new(Unpark(std::thread::current())));
         loop {
-            match self.wait() {
-                Waited::Request(request) => self.take(*request),
-                Waited::Timer => {}
-                Waited::Abandoned => break,
+            if self.turns.is_empty() && self.close.is_none() {
+                match self.wait() {
+                    Waited::Request(queued) => self.queue(*queued),
+                    Waited::Timer => {}
+                    Waited::Abandoned => break,
+                }
             }
             while self.has_room() {
-                match self.requests.try_recv() {
-                    Ok(request) => self.take(request),
-                    Err(_) => break,
+                self.collect();
+                match self.turns.next().or_else(|| self.close.take()) {
+                    Some(request) => self.take(request),
+                    None => break,
                 }
             }
             self.expire();
@@ -109,7 +118,7 @@ impl Turn {
         let mut context = Context::from_waker(&self.unpark);
         loop {
             match self.requests.poll_recv(&mut context) {
-                Poll::Ready(Some(request)) => return Waited::Request(Box::new(request)),
+                Poll::Ready(Some(queued)) => return Waited::Request(Box::new(queued)),
                 Poll::Ready(None) => return Waited::Abandoned,
                 Poll::Pending => {}
             }
@@ -118,6 +127,27 @@ impl Turn {
                 Some(rest) if rest.is_zero() => return Waited::Timer,
                 Some(rest) => std::thread::park_timeout(rest),
             }
+        }
+    }
+
+    /// Lets everything that has come take its place among those that wait.
+    fn collect(&mut self) {
+        while self.turns.len() < self.settings.queue_max {
+            match self.requests.try_recv() {
+                Ok(queued) => self.queue(queued),
+                Err(_) => break,
+            }
+        }
+    }
+
+    fn queue(&mut self, Queued { lane, request }: Queued) {
+        match request {
+            Request::PublishMany(publishes) => {
+                let publishes = publishes.into_iter().map(Request::Publish);
+                self.turns.push(lane, publishes);
+            }
+            Request::Close { .. } => self.close = Some(request),
+            request => self.turns.push(lane, [request]),
         }
     }
 
@@ -206,9 +236,9 @@ impl Turn {
             self.tell(effect, failed);
         }
         let mut touched: Vec<ChannelId> = Vec::new();
-        for (id, sequence) in self.batch.matches.drain(..) {
+        for (id, sequence, bytes) in self.batch.matches.drain(..) {
             if let Some(channel) = self.channels.get(&id) {
-                channel.push(sequence);
+                channel.push(sequence, bytes);
                 if touched.last() != Some(&id) {
                     touched.push(id);
                 }
@@ -294,7 +324,7 @@ impl Wake for Unpark {
 }
 
 enum Waited {
-    Request(Box<Request>),
+    Request(Box<Queued>),
     Timer,
     Abandoned,
 }

@@ -66,7 +66,29 @@ impl Class {
     /// Whether the same request may succeed later.
     #[must_use]
     pub fn is_retryable(self) -> bool {
-        matches!(self, Self::RateLimited | Self::Draining | Self::Unavailable)
+        self.retry_after_ms().is_some()
+    }
+
+    /// Milliseconds after which the same request may succeed, when nobody knows better.
+    #[must_use]
+    pub fn retry_after_ms(self) -> Option<u64> {
+        match self {
+            Self::RateLimited | Self::Draining => Some(1_000),
+            Self::Unavailable => Some(5_000),
+            Self::Unreadable
+            | Self::Invalid
+            | Self::UnsupportedVersion
+            | Self::TooLarge
+            | Self::Unauthenticated
+            | Self::Forbidden
+            | Self::NotFound
+            | Self::WrongMethod
+            | Self::WrongMedia
+            | Self::Conflict
+            | Self::IllegalTransition
+            | Self::Expired
+            | Self::Advice => None,
+        }
     }
 }
 
@@ -339,9 +361,18 @@ pub(crate) fn note(list: &mut Vec<Fault>, fault: Fault) {
 /// A refusal: the sender's doing, always safe to show. The first fault heads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// Every fault, in document order; the first decides code and status. Boxed: refusals are rare
-    /// and results are moved often.
-    faults: Box<(Fault, Vec<Fault>)>,
+    /// Boxed: refusals are rare and results are moved often.
+    inside: Box<Inside>,
+}
+
+/// Every fault, in document order, and what a program can act on besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inside {
+    /// Decides code and status.
+    first: Fault,
+    rest: Vec<Fault>,
+    retry_after_ms: Option<u64>,
+    kept: Option<(Box<str>, Box<str>)>,
 }
 
 impl Rejection {
@@ -350,20 +381,57 @@ impl Rejection {
     pub fn from_faults(faults: Vec<Fault>) -> Option<Self> {
         let mut rest = faults.into_iter();
         let first = rest.next()?;
-        Some(Self {
-            faults: Box::new((first, rest.collect())),
-        })
+        Some(Self::of(first, rest.collect()))
+    }
+
+    fn of(first: Fault, rest: Vec<Fault>) -> Self {
+        Self {
+            inside: Box::new(Inside {
+                first,
+                rest,
+                retry_after_ms: None,
+                kept: None,
+            }),
+        }
+    }
+
+    /// The same refusal, worth another attempt after so many milliseconds.
+    #[must_use]
+    pub fn retry_after(mut self, ms: u64) -> Self {
+        self.inside.retry_after_ms = Some(ms);
+        self
+    }
+
+    /// Milliseconds after which the same request may succeed; none when it cannot.
+    #[must_use]
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        let usual = self.code().class().retry_after_ms()?;
+        Some(self.inside.retry_after_ms.unwrap_or(usual))
+    }
+
+    /// The same refusal, with the cursors between which reading is possible.
+    #[must_use]
+    pub fn between(mut self, earliest: impl Into<Box<str>>, head: impl Into<Box<str>>) -> Self {
+        self.inside.kept = Some((earliest.into(), head.into()));
+        self
+    }
+
+    /// The earliest cursor and the newest, of a refusal that is about a place to read from.
+    #[must_use]
+    pub fn kept(&self) -> Option<(&str, &str)> {
+        let (earliest, head) = self.inside.kept.as_ref()?;
+        Some((earliest, head))
     }
 
     /// The fault that decides code and status.
     #[must_use]
     pub fn first(&self) -> &Fault {
-        &self.faults.0
+        &self.inside.first
     }
 
     /// Every fault.
     pub fn all(&self) -> impl Iterator<Item = &Fault> {
-        std::iter::once(&self.faults.0).chain(&self.faults.1)
+        std::iter::once(&self.inside.first).chain(&self.inside.rest)
     }
 
     /// The code of the first fault.
@@ -375,9 +443,7 @@ impl Rejection {
 
 impl From<Fault> for Rejection {
     fn from(fault: Fault) -> Self {
-        Self {
-            faults: Box::new((fault, Vec::new())),
-        }
+        Self::of(fault, Vec::new())
     }
 }
 
@@ -391,7 +457,7 @@ impl std::error::Error for Rejection {}
 
 #[cfg(test)]
 mod tests {
-    use super::Code;
+    use super::{Code, Fault, Rejection};
     use std::collections::HashSet;
 
     #[test]
@@ -400,6 +466,16 @@ mod tests {
         for code in Code::ALL {
             assert!(seen.insert(code.as_str()), "{code} is used twice");
             assert_eq!(Code::parse(code.as_str()), Some(*code));
+        }
+    }
+    #[test]
+    fn only_what_may_succeed_later_says_when() {
+        for code in Code::ALL {
+            let refused: Rejection = Fault::new(*code, "", "", "").into();
+            let is_retryable = code.class().is_retryable();
+            assert_eq!(refused.retry_after_ms().is_some(), is_retryable, "{code}");
+            let told = refused.retry_after(250).retry_after_ms();
+            assert_eq!(told, is_retryable.then_some(250), "{code}");
         }
     }
 }
