@@ -2,6 +2,7 @@
 
 use super::body::{Media, read_whole};
 use super::door::{Door, RequestId};
+use super::peer::Peer;
 use super::percent;
 use super::query::Query;
 use axum::body::{Body, Bytes};
@@ -18,6 +19,8 @@ pub(crate) type Answer = Result<Response<Body>, Rejection>;
 pub(crate) struct Call {
     pub door: Arc<Door>,
     pub request_id: RequestId,
+    /// The connection it came on.
+    pub peer: Arc<Peer>,
     pub parts: Parts,
     pub body: Body,
     pub params: RawPathParams,

@@ -157,7 +157,7 @@ pub(crate) async fn extend(call: Call) -> Answer {
 
 async fn settle(call: Call, verdict: Verdict) -> Answer {
     call.no_query()?;
-    let handle = call.door.handle.clone();
+    let handle = call.peer.handle.clone();
     let body = call.json(BODY_BYTES_MAX).await?;
     let settlement = {
         let document = read(&body, Limits::default())?;

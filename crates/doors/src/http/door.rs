@@ -5,6 +5,7 @@ use super::{HttpSettings, Stop};
 use axum::http::HeaderMap;
 use broker::Handle;
 use prometheus_client::registry::Registry;
+use protocol::{Code, Fault, Rejection};
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,6 +68,33 @@ impl Door {
                 RequestId(format!("{:012x}-{number:x}", self.run >> 16).into())
             }
         }
+    }
+
+    /// A refusal because of the drain says when to come back.
+    pub(crate) fn advise(&self, rejection: Rejection) -> Rejection {
+        if rejection.code() == Code::Draining {
+            rejection.retry_after(self.settings.drain_retry_ms)
+        } else {
+            rejection
+        }
+    }
+
+    /// Whether new work should come here: neither stopping nor failed.
+    pub(crate) fn readiness(&self) -> Result<(), Rejection> {
+        self.handle.readiness()?;
+        if self.stop.is_asked() {
+            let detail = "expected an exchange that stays, got one that is about to shut down";
+            return Err(Fault::new(Code::Draining, "", "ARCHITECTURE 4", detail).into());
+        }
+        Ok(())
+    }
+
+    /// Refuses what would only begin to be told that it ends.
+    pub(crate) fn refuse_late(&self) -> Result<(), Rejection> {
+        if self.stop.is_draining() {
+            self.handle.readiness()?;
+        }
+        Ok(())
     }
 
     /// The largest envelope in bytes.

@@ -4,7 +4,7 @@ use super::call::{Answer, Call, typed};
 use super::deliveries::write_list;
 use super::door::Door;
 use axum::http::{HeaderValue, StatusCode, header};
-use broker::{Delivery, PlaceName};
+use broker::{Delivery, Handle, PlaceName};
 use protocol::{Party, Rejection};
 use std::time::Duration;
 
@@ -32,7 +32,14 @@ async fn answer(call: Call, place: PlaceName) -> Answer {
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
     query.finish()?;
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let pulled = pull(&call.door, place, wanted, Duration::from_millis(wait)).await?;
+    let pulled = pull(
+        &call.door,
+        &call.peer.handle,
+        place,
+        wanted,
+        Duration::from_millis(wait),
+    )
+    .await?;
     let mut out = b"{\"deliveries\":".to_vec();
     write_list(&mut out, &call.door.handle, &pulled);
     out.push(b'}');
@@ -47,11 +54,11 @@ async fn answer(call: Call, place: PlaceName) -> Answer {
 /// not beyond the beginning of a drain.
 pub(crate) async fn pull(
     door: &Door,
+    handle: &Handle,
     place: PlaceName,
     max: usize,
     wait: Duration,
 ) -> Result<Vec<Delivery>, Rejection> {
-    let handle = &door.handle;
     let first = max.min(PULL_STEP);
     let wait = if door.stop.is_draining() {
         Duration::ZERO

@@ -3,10 +3,11 @@
 use super::body::{Media, read_whole};
 use super::call::{Answer, Call, json, set_header, typed};
 use super::problem::bad_request;
+use super::stream::on_gap;
 use super::{full, percent, publish_lines};
 use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
-use broker::{From, Receipt};
+use broker::{From, OnGap, Receipt};
 use protocol::Party;
 
 /// The cursor of the answered message.
@@ -17,6 +18,9 @@ const DIALECT: &str = "interwire-dialect";
 const NEXT_CURSOR: &str = "interwire-next-cursor";
 /// Whether the page ends at the newest message.
 const CAUGHT_UP: &str = "interwire-caught-up";
+
+/// What is missing before the page's first message, as JSON.
+const GAP: &str = "interwire-gap";
 
 /// Messages in a page when the caller does not say.
 const PAGE_DEFAULT: u64 = 100;
@@ -29,7 +33,7 @@ pub(crate) async fn publish(call: Call) -> Answer {
     match Media::of(&call.parts.headers)? {
         Media::Json => publish_one(call).await,
         Media::Lines => {
-            let answer = publish_lines::start(call.door, call.request_id, call.body);
+            let answer = publish_lines::start(call.door, call.peer, call.request_id, call.body);
             let mut response = typed(StatusCode::OK, "application/x-ndjson", answer);
             response
                 .headers_mut()
@@ -45,7 +49,7 @@ async fn publish_one(call: Call) -> Answer {
         call.door.settings.body_wait(),
     );
     let envelope = read_whole(call.body, max, wait).await?;
-    let receipt = call.door.handle.accept(envelope).await?;
+    let receipt = call.peer.handle.accept(envelope).await?;
     let status = if receipt.duplicate {
         StatusCode::OK
     } else {
@@ -96,16 +100,17 @@ pub(crate) async fn page(call: Call) -> Answer {
     let from = query
         .take("from")?
         .map_or(From::Earliest, |text| From::parse(&text));
+    let on_gap = on_gap(&mut query)?.unwrap_or(OnGap::Fail);
     let limit_max = call.door.settings.page_max as u64;
     let limit = query.number("limit", PAGE_DEFAULT.min(limit_max), 1..=limit_max)?;
     let filter = query.filter()?;
-    let handle = &call.door.handle;
+    let handle = &call.peer.handle;
     let bytes_max = call.door.settings.reader_bytes_max;
     let mut room = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut lines = Vec::new();
-    let mut page = handle
-        .page(filter.clone(), from, room.min(PAGE_STEP))
-        .await?;
+    let step = room.min(PAGE_STEP);
+    let mut page = handle.page_over(filter.clone(), from, step, on_gap).await?;
+    let gap = page.gap;
     loop {
         room = room.saturating_sub(page.entries.len());
         for entry in &page.entries {
@@ -115,9 +120,13 @@ pub(crate) async fn page(call: Call) -> Answer {
             break;
         }
         let next = From::Cursor(page.next.to_string());
-        page = handle
-            .page(filter.clone(), next, room.min(PAGE_STEP))
-            .await?;
+        let step = room.min(PAGE_STEP);
+        let more = handle.page_over(filter.clone(), next, step, on_gap).await;
+        match more {
+            Ok(more) if more.gap.is_none() => page = more,
+            // What is missing is told by the page that begins with it.
+            Ok(_) | Err(_) => break,
+        }
     }
     let mut response = typed(StatusCode::OK, "application/x-ndjson", lines);
     response
@@ -129,6 +138,9 @@ pub(crate) async fn page(call: Call) -> Answer {
         CAUGHT_UP,
         if page.is_last { "true" } else { "false" },
     );
+    if let Some(gap) = gap {
+        set_header(&mut response, GAP, &gap.to_json());
+    }
     Ok(response)
 }
 

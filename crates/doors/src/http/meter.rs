@@ -22,6 +22,7 @@ pub(crate) struct Meter {
     pub streams: Gauge,
     pub sockets: Gauge,
     pub slow_consumers: Counter,
+    pub turned_away: Counter,
 }
 
 impl Meter {
@@ -50,6 +51,11 @@ impl Meter {
             "interwire_slow_consumer",
             "Readers that were ended because they did not take their data",
             self.slow_consumers.clone(),
+        );
+        registry.register(
+            "interwire_http_turned_away",
+            "Connections beyond the limit",
+            self.turned_away.clone(),
         );
     }
 }

@@ -15,7 +15,7 @@ pub(crate) async fn healthz(call: Call) -> Answer {
 
 pub(crate) async fn readyz(call: Call) -> Answer {
     call.no_query()?;
-    call.door.handle.readiness()?;
+    call.door.readiness()?;
     Ok(json(StatusCode::OK, "{\"status\":\"ready\"}".into()))
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn index(call: Call) -> Answer {
     call.no_query()?;
     let handle = &call.door.handle;
     let (counts, _) = handle.counts().await?;
-    let state = match handle.readiness() {
+    let state = match call.door.readiness() {
         Ok(()) => "ready".to_owned(),
         Err(rejection) => rejection.code().to_string(),
     };

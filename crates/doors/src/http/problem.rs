@@ -6,7 +6,6 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use protocol::fault::Class;
 use protocol::json::push_string;
 use protocol::verdict::write_fault;
 use protocol::{Code, Fault, Rejection};
@@ -25,8 +24,8 @@ pub(crate) fn response(rejection: &Rejection, request_id: &str) -> Response<Body
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(seconds) = retry_after(rejection.code()) {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
+    if let Some(seconds) = retry_after(rejection) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }
@@ -52,11 +51,14 @@ pub(crate) fn write(out: &mut String, rejection: &Rejection, prefix: &str, insta
     push_string(out, &at(prefix, &first.pointer));
     out.push_str(",\"rule\":");
     push_string(out, first.rule);
-    let _ = write!(
-        out,
-        ",\"retryable\":{},\"errors\":[",
-        code.class().is_retryable()
-    );
+    let _ = write!(out, ",\"retryable\":{}", code.class().is_retryable());
+    if let Some(ms) = rejection.retry_after_ms() {
+        let _ = write!(out, ",\"retry_after_ms\":{ms}");
+    }
+    if let Some((earliest, head)) = rejection.kept() {
+        let _ = write!(out, ",\"earliest\":\"{earliest}\",\"head\":\"{head}\"");
+    }
+    out.push_str(",\"errors\":[");
     for (place, fault) in rejection.all().enumerate() {
         if place > 0 {
             out.push(',');
@@ -87,25 +89,9 @@ pub(crate) fn bad_request(pointer: &str, detail: impl Into<String>) -> Rejection
     Fault::new(Code::BadRequest, pointer, "OPENAPI", detail).into()
 }
 
-/// Seconds after which a retry makes sense.
-fn retry_after(code: Code) -> Option<&'static str> {
-    match code.class() {
-        Class::RateLimited | Class::Draining => Some("1"),
-        Class::Unavailable => Some("5"),
-        Class::Unreadable
-        | Class::Invalid
-        | Class::UnsupportedVersion
-        | Class::TooLarge
-        | Class::Unauthenticated
-        | Class::Forbidden
-        | Class::NotFound
-        | Class::WrongMethod
-        | Class::WrongMedia
-        | Class::Conflict
-        | Class::IllegalTransition
-        | Class::Expired
-        | Class::Advice => None,
-    }
+/// Whole seconds after which a retry makes sense, as the header says it.
+pub(crate) fn retry_after(rejection: &Rejection) -> Option<u64> {
+    Some(rejection.retry_after_ms()?.div_ceil(1_000).max(1))
 }
 
 fn at<'p>(prefix: &str, pointer: &'p str) -> Cow<'p, str> {
@@ -154,9 +140,29 @@ mod tests {
     }
 
     #[test]
+    fn where_reading_is_possible_is_told_to_programs() {
+        let refused: Rejection = Fault::new(Code::CursorExpired, "", "", "").into();
+        let mut text = String::new();
+        write(&mut text, &refused.between("a-1-3", "a-1-9"), "", None);
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(value["earliest"], "a-1-3");
+        assert_eq!(value["head"], "a-1-9");
+    }
+
+    #[test]
+    fn a_hint_in_milliseconds_is_rounded_up_to_the_header() {
+        let refused: Rejection = Fault::new(Code::Draining, "", "", "").into();
+        let response = response(&refused.retry_after(1_001), "r");
+        assert_eq!(response.headers()["retry-after"], "2");
+    }
+
+    #[test]
     fn what_may_be_retried_says_when() {
         for code in Code::ALL {
             let rejection = Fault::new(*code, "", "", "").into();
+            let mut text = String::new();
+            write(&mut text, &rejection, "", None);
+            assert_eq!(text.contains("retry_after_ms"), code.class().is_retryable());
             let response = response(&rejection, "r");
             assert_eq!(
                 response.headers().contains_key("retry-after"),

@@ -4,6 +4,7 @@
 use super::door::{Door, RequestId};
 use super::lines::{Line, Lines};
 use super::output::{self, Output};
+use super::peer::Peer;
 use super::problem;
 use axum::body::{Body, Bytes};
 use broker::{Published, Submission, label};
@@ -17,7 +18,7 @@ use tokio::sync::mpsc;
 ///
 /// A result is `{"status":"accepted|duplicate|refused","line":N,"receipt"|"fault":{...}}`. `line`
 /// counts from 1 and counts blank lines; the fault's pointers begin with the result's place, from 0.
-pub(crate) fn start(door: Arc<Door>, request_id: RequestId, body: Body) -> Body {
+pub(crate) fn start(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, body: Body) -> Body {
     let (output, answer) = output::channel(door.settings.unread_results_bytes_max);
     let lines = Lines::of(
         body,
@@ -27,7 +28,7 @@ pub(crate) fn start(door: Arc<Door>, request_id: RequestId, body: Body) -> Body 
     let tasks = door.tasks.clone();
     tasks.spawn(async move {
         let end = door.end.clone();
-        let mut run = Run::new(door);
+        let mut run = Run::new(door, peer);
         tokio::select! {
             () = run.publish(lines, &output) => {}
             () = output.closed() => {}
@@ -57,6 +58,7 @@ struct Slot {
 
 struct Run {
     door: Arc<Door>,
+    peer: Arc<Peer>,
     results: mpsc::UnboundedReceiver<(u64, Published)>,
     submit: mpsc::UnboundedSender<(u64, Published)>,
     /// Lines that are handed over together.
@@ -70,10 +72,11 @@ struct Run {
 }
 
 impl Run {
-    fn new(door: Arc<Door>) -> Self {
+    fn new(door: Arc<Door>, peer: Arc<Peer>) -> Self {
         let (submit, results) = mpsc::unbounded_channel();
         Self {
             door,
+            peer,
             results,
             submit,
             together: Vec::new(),
@@ -159,13 +162,7 @@ impl Run {
             return;
         }
         let together = std::mem::take(&mut self.together);
-        let numbers: Vec<u64> = together.iter().map(|one| one.number).collect();
-        let refused = self.door.handle.submit(together, &self.submit).await.err();
-        if let Some(rejection) = refused {
-            for number in numbers {
-                self.fill(number, Err(rejection.clone()));
-            }
-        }
+        self.peer.handle.submit(together, &self.submit).await;
     }
 
     fn fill(&mut self, place: u64, result: Published) {
@@ -199,6 +196,7 @@ impl Run {
                 Ok(_) => self.accepted += 1,
                 Err(_) => self.refused += 1,
             }
+            let result = result.map_err(|rejection| self.door.advise(rejection));
             write_result(&mut out, self.done, line, &result);
             self.done += 1;
         }

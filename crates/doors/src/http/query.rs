@@ -82,6 +82,22 @@ impl Query {
         }
     }
 
+    /// Takes one of a few words; `expected` lists them.
+    pub(crate) fn word<T>(
+        &mut self,
+        name: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+        expected: &str,
+    ) -> Result<Option<T>, Rejection> {
+        let Some(text) = self.take(name)? else {
+            return Ok(None);
+        };
+        parse(&text).map(Some).ok_or_else(|| {
+            let detail = format!("expected `{name}` to be {expected}, got {text:?}");
+            bad_request(&format!("/{name}"), detail)
+        })
+    }
+
     /// Everything not taken, as a filter.
     pub(crate) fn filter(self) -> Result<Filter, Rejection> {
         Filter::from_pairs(

@@ -4,6 +4,7 @@
 use super::call::{Answer, Call, set_header};
 use super::door::{Door, RequestId};
 use super::meter::RequestLabels;
+use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
     deliveries, inbox, messages, openapi, operations, origin, socket, stream, subscriptions,
@@ -163,10 +164,13 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
     let answer = match RawPathParams::from_request_parts(&mut parts, &()).await {
         _ if neighbour.is_err() => neighbour.map(|()| Response::new(Body::empty())),
         Ok(params) => {
+            let peer = parts.extensions.remove::<Arc<Peer>>();
+            let peer = peer.unwrap_or_else(|| Arc::new(Peer::new(&door.handle, &door.settings)));
             let (door, request_id) = (Arc::clone(&door), request_id.clone());
             (route.handler)(Call {
                 door,
                 request_id,
+                peer,
                 parts,
                 body,
                 params,
@@ -247,6 +251,7 @@ fn finish(
             response
         }
         Err(rejection) => {
+            let rejection = door.advise(rejection);
             log_refusal(&rejection, method, route, request_id, micros);
             problem::response(&rejection, request_id.as_str())
         }

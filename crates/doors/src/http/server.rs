@@ -1,22 +1,27 @@
 //! Accepting connections, and ending without losing an answer.
 //!
-//! Order of a drain: readiness off, no new connections, every stream and socket told with its
-//! cursor, requests in flight answered, then the end; at the latest when the grace is over.
+//! Order of a drain: readiness off; after the notice no new work, every stream and socket told with
+//! its cursor, requests in flight answered; then the end, at the latest when the grace is over. Until
+//! the end new connections are accepted and told why they are refused.
 
 use super::door::Door;
 use super::meter::Open;
+use super::peer::Peer;
 use super::stall::StallGuard;
-use super::{HttpSettings, Stop, routes};
+use super::{HttpSettings, Stop, refuge, routes};
 use axum::Router;
+use axum::extract::Request;
 use broker::Handle;
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 /// Pause after a refusal to accept, such as too many open files.
@@ -27,52 +32,98 @@ const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
 
 /// Serves the exchange on `listener` until `stop` is asked and the drain is over.
 ///
-/// On the first [`Stop::ask`] the exchange takes no new publishes ([`Handle::drain`]), readers are told
-/// to come back, and the call returns when all connections are done or the grace is over. On the
-/// second it returns at once.
+/// On the first [`Stop::ask`] readiness goes off; after the notice the exchange takes no new publishes
+/// ([`Handle::drain`]), readers are told to come back, and the call returns when all connections are
+/// done or the grace is over. On the second it returns at once.
 pub async fn serve(listener: TcpListener, handle: Handle, settings: HttpSettings, stop: Stop) {
-    let grace = settings.drain_grace();
     let is_loopback = listener
         .local_addr()
         .is_ok_and(|address| address.ip().is_loopback());
     let door = Arc::new(Door::new(handle, settings, stop, is_loopback));
-    let router = routes::router(&door);
-    let builder = Arc::new(builder(&door.settings));
-    while let Some(accepted) = accept(&listener, &door.stop).await {
-        match accepted {
-            Ok(connection) => {
-                let (door, builder, router) =
-                    (Arc::clone(&door), Arc::clone(&builder), router.clone());
-                let tracker = door.tasks.clone();
-                tracker.spawn(connect(door, builder, router, connection));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
+    let host = Arc::new(Host::new(&door));
+    tokio::select! {
+        never = accept(&listener, &host) => match never {},
+        () = drain(&door) => {}
+    }
+    door.end.cancel();
+}
+
+/// From the first ask to the end.
+async fn drain(door: &Door) {
+    door.stop.asked().await;
+    let notice = door.settings.drain_notice();
+    tracing::info!(notice_ms = door.settings.drain_notice_ms, "no longer ready");
+    tokio::select! {
+        () = sleep(notice) => {}
+        () = door.end.cancelled() => {}
     }
     door.handle.drain();
-    drop(listener);
+    door.stop.drain();
     tracing::info!(connections = door.tasks.len(), "draining");
     door.tasks.close();
     tokio::select! {
-        waited = timeout(grace, door.tasks.wait()) => {
+        waited = timeout(door.settings.drain_grace(), door.tasks.wait()) => {
             if waited.is_err() {
                 tracing::warn!(connections = door.tasks.len(), "the drain's grace is over");
             }
         }
         () = door.end.cancelled() => tracing::warn!("ended at once"),
     }
-    door.end.cancel();
 }
 
-/// The next connection; `None` once the drain begins.
-async fn accept(listener: &TcpListener, stop: &Stop) -> Option<io::Result<TcpStream>> {
-    tokio::select! {
-        biased;
-        () = stop.draining() => None,
-        accepted = listener.accept() => Some(accepted.map(|(connection, _)| connection)),
+/// What every connection needs.
+struct Host {
+    door: Arc<Door>,
+    router: Router,
+    builder: Builder<TokioExecutor>,
+    /// For connections that come while draining: one answer each.
+    last_builder: Builder<TokioExecutor>,
+    room: Arc<Semaphore>,
+    refuge: refuge::Refuge,
+}
+
+impl Host {
+    fn new(door: &Arc<Door>) -> Self {
+        let mut last_builder = builder(&door.settings);
+        last_builder.http1().keep_alive(false);
+        let most = door.settings.connections_max.min(Semaphore::MAX_PERMITS);
+        Self {
+            door: Arc::clone(door),
+            router: routes::router(door),
+            builder: builder(&door.settings),
+            last_builder,
+            room: Arc::new(Semaphore::new(most)),
+            refuge: refuge::Refuge::default(),
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener, host: &Arc<Host>) -> std::convert::Infallible {
+    loop {
+        let connection = match listener.accept().await {
+            Ok((connection, _)) => connection,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(room) = Arc::clone(&host.room).try_acquire_owned() else {
+            host.door.meter.turned_away.inc();
+            host.refuge.turn_away(connection, &host.door.settings);
+            continue;
+        };
+        let served = Arc::clone(host);
+        let connect = async move {
+            connect(&served, connection).await;
+            drop(room);
+        };
+        if host.door.stop.is_draining() {
+            // Nobody waits for these.
+            tokio::spawn(connect);
+        } else {
+            host.door.tasks.spawn(connect);
+        }
     }
 }
 
@@ -92,25 +143,33 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
 }
 
 /// Serves one connection until it ends, is told to drain, or everything ends.
-async fn connect(
-    door: Arc<Door>,
-    builder: Arc<Builder<TokioExecutor>>,
-    router: Router,
-    connection: TcpStream,
-) {
+async fn connect(host: &Host, connection: TcpStream) {
+    let door = &host.door;
     let _open = Open::count(&door.meter.connections);
     // Without this, small frames wait for the peer's delayed acknowledgement: 40 ms.
     if let Err(error) = connection.set_nodelay(true) {
         tracing::debug!(%error, "nodelay could not be set");
     }
-    // Readers get the first limit to come back and be told; the connection is cut after the second.
-    let guarded = StallGuard::new(connection, door.settings.write_stall().saturating_mul(2));
-    let service = TowerToHyperService::new(router);
+    let peer = Arc::new(Peer::new(&door.handle, &door.settings));
+    let slow_consumers = door.meter.slow_consumers.clone();
+    let guarded = StallGuard::new(connection, Arc::clone(&peer), slow_consumers);
+    let inner = TowerToHyperService::new(host.router.clone());
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request;
+        request.extensions_mut().insert(Arc::clone(&peer));
+        inner.call(request)
+    });
+    let is_late = door.stop.is_draining();
+    let builder = if is_late {
+        &host.last_builder
+    } else {
+        &host.builder
+    };
     let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(guarded), service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
         () = door.end.cancelled() => return,
-        () = door.stop.draining() => {
+        () = door.stop.draining(), if !is_late => {
             serving.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = serving.as_mut() => ended,

@@ -23,8 +23,13 @@ pub struct HttpSettings {
     pub socket_readers_max: usize,
     /// Operations of one socket that may wait for their answer, besides publishes.
     pub socket_operations_max: usize,
+    /// Connections at once; more are told to come back.
+    pub connections_max: usize,
     /// Bytes of deliveries in one answer.
     pub reader_bytes_max: usize,
+    /// Bytes of messages that may come for the readers of a connection while it takes nothing; with
+    /// more it counts as too slow before the stall time is over.
+    pub reader_budget_bytes: u64,
     /// Milliseconds that a reader may leave its data untaken before it counts as too slow. After as
     /// long again the connection is cut.
     pub write_stall_ms: u64,
@@ -35,7 +40,10 @@ pub struct HttpSettings {
     /// Host names under which a proxy may reach an exchange that listens on loopback, besides the
     /// machine's own.
     pub hosts: Vec<String>,
-    /// Milliseconds from the first stop to the end.
+    /// Milliseconds from the first stop to the drain: not ready any more, but still at work, so that
+    /// those who ask for readiness can turn elsewhere.
+    pub drain_notice_ms: u64,
+    /// Milliseconds from the beginning of the drain to the end.
     pub drain_grace_ms: u64,
     /// Milliseconds after which a drained reader should come back.
     pub drain_retry_ms: u64,
@@ -53,11 +61,14 @@ impl Default for HttpSettings {
             socket_frame_room_bytes: 64 << 10,
             socket_readers_max: 1_024,
             socket_operations_max: 64,
+            connections_max: 16_384,
             reader_bytes_max: 8 << 20,
+            reader_budget_bytes: 8 << 20,
             write_stall_ms: 30_000,
             page_max: 1_000,
             pull_wait_ms_max: 60_000,
             hosts: Vec::new(),
+            drain_notice_ms: 0,
             drain_grace_ms: 10_000,
             drain_retry_ms: 1_000,
         }
@@ -75,6 +86,10 @@ impl HttpSettings {
 
     pub(crate) fn body_wait(&self) -> Duration {
         Duration::from_millis(self.body_wait_ms)
+    }
+
+    pub(crate) fn drain_notice(&self) -> Duration {
+        Duration::from_millis(self.drain_notice_ms)
     }
 
     pub(crate) fn drain_grace(&self) -> Duration {

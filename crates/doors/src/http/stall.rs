@@ -1,29 +1,39 @@
 //! A connection whose peer does not take its data for too long is cut.
 //!
 //! The kernel reports nothing while a peer simply stops reading, so every write that has to wait is
-//! timed here, for answers, streams and sockets alike.
+//! watched here, for answers, streams and sockets alike. Readers get the stall time to come back and be
+//! told where they stand; the connection is cut after as long again.
 
+use super::peer::Peer;
+use prometheus_client::metrics::counter::Counter;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
-/// Wraps a connection; a write that waits longer than `limit` fails with `TimedOut`.
-#[derive(Debug)]
+/// Wraps a connection; a write that waits for too long fails with `TimedOut`.
 pub(crate) struct StallGuard<S> {
     inner: S,
-    limit: Duration,
-    /// Running only while a write waits.
-    waiting: Option<Pin<Box<Sleep>>>,
+    peer: Arc<Peer>,
+    slow_consumers: Counter,
+    waiting: Option<Waiting>,
+}
+
+/// A write that waits.
+#[derive(Debug)]
+struct Waiting {
+    cut_at: Instant,
+    next_look: Pin<Box<Sleep>>,
 }
 
 impl<S> StallGuard<S> {
-    pub(crate) fn new(inner: S, limit: Duration) -> Self {
+    pub(crate) fn new(inner: S, peer: Arc<Peer>, slow_consumers: Counter) -> Self {
         Self {
             inner,
-            limit,
+            peer,
+            slow_consumers,
             waiting: None,
         }
     }
@@ -37,9 +47,30 @@ impl<S> StallGuard<S> {
             self.waiting = None;
             return written;
         }
-        let limit = self.limit;
-        let timer = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
-        ready!(timer.as_mut().poll(cx));
+        let peer = &self.peer;
+        let waiting = self.waiting.get_or_insert_with(|| {
+            peer.stalls();
+            Waiting {
+                cut_at: Instant::now() + peer.stall.saturating_mul(2),
+                next_look: Box::pin(sleep(peer.look_every())),
+            }
+        });
+        loop {
+            ready!(waiting.next_look.as_mut().poll(cx));
+            let now = Instant::now();
+            if peer.is_over_budget() {
+                waiting.cut_at = waiting.cut_at.min(now + peer.stall);
+            }
+            if now >= waiting.cut_at {
+                break;
+            }
+            let next = waiting.cut_at.min(now + peer.look_every());
+            waiting.next_look.as_mut().reset(next);
+        }
+        if peer.has_readers() && peer.note_slow() {
+            self.slow_consumers.inc();
+            tracing::warn!("slow consumer, cut");
+        }
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -90,19 +121,82 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
 #[cfg(test)]
 mod tests {
     use super::StallGuard;
+    use crate::http::HttpSettings;
+    use crate::http::peer::Peer;
+    use broker::{Broker, Settings};
+    use prometheus_client::metrics::counter::Counter;
     use std::io::ErrorKind;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+    use tokio::time::Instant;
+
+    struct World {
+        broker: Broker,
+        peer: Arc<Peer>,
+        slow_consumers: Counter,
+    }
+
+    impl World {
+        fn with(budget_bytes: u64) -> Self {
+            let broker = Broker::open(Settings::default(), 7).unwrap();
+            let settings = HttpSettings {
+                write_stall_ms: 30_000,
+                reader_budget_bytes: budget_bytes,
+                ..HttpSettings::default()
+            };
+            let peer = Arc::new(Peer::new(&broker.handle(), &settings));
+            Self {
+                broker,
+                peer,
+                slow_consumers: Counter::default(),
+            }
+        }
+
+        /// A connection with room for four bytes.
+        fn connection(&self) -> (StallGuard<DuplexStream>, DuplexStream) {
+            let (ours, theirs) = tokio::io::duplex(4);
+            let guard = StallGuard::new(ours, Arc::clone(&self.peer), self.slow_consumers.clone());
+            (guard, theirs)
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_does_not_read_is_cut_and_one_that_does_is_not() {
-        let (ours, mut theirs) = tokio::io::duplex(4);
-        let mut ours = StallGuard::new(ours, Duration::from_secs(30));
+        let world = World::with(1);
+        let (mut ours, mut theirs) = world.connection();
         ours.write_all(b"abcd").await.unwrap();
         let mut buffer = [0; 4];
         theirs.read_exact(&mut buffer).await.unwrap();
         ours.write_all(b"efgh").await.unwrap();
+        let start = Instant::now();
         let cut = ours.write_all(b"i").await.unwrap_err();
         assert_eq!(cut.kind(), ErrorKind::TimedOut);
+        assert_eq!(start.elapsed().as_secs(), 60);
+        assert_eq!(world.slow_consumers.get(), 0, "it had no reader");
+        world.broker.close().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_is_cut_earlier_when_more_is_due_than_its_budget() {
+        let world = World::with(200);
+        let come = Arc::new(AtomicU64::new(9_999));
+        let feed = Arc::clone(&come);
+        let _owed = world.peer.owe(move || feed.load(Ordering::Relaxed));
+        let (mut ours, _theirs) = world.connection();
+        let start = Instant::now();
+        let more = async {
+            for _ in 0..3 {
+                tokio::time::sleep(Duration::from_millis(1_100)).await;
+                come.fetch_add(100, Ordering::Relaxed);
+            }
+        };
+        let (cut, ()) = tokio::join!(ours.write_all(b"abcdefgh"), more);
+        assert_eq!(cut.unwrap_err().kind(), ErrorKind::TimedOut);
+        // The third piece comes after 3.3 s, is seen at 4 s, and leaves 30 s to come back.
+        assert_eq!(start.elapsed().as_secs(), 34);
+        assert_eq!(world.slow_consumers.get(), 1);
+        world.broker.close().await;
     }
 }

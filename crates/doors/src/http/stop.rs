@@ -10,10 +10,14 @@ pub struct Stop {
     shared: Arc<Shared>,
 }
 
+/// How far it is; the tokens alone would cost a lock for every look.
+const ASKED: u8 = 1;
+const DRAINING: u8 = 2;
+
 #[derive(Debug, Default)]
 struct Shared {
-    /// How often it was asked; the tokens alone would cost a lock for every look.
-    asked: AtomicU8,
+    step: AtomicU8,
+    asked: CancellationToken,
     drain: CancellationToken,
     end: CancellationToken,
 }
@@ -25,21 +29,40 @@ impl Stop {
         Self::default()
     }
 
-    /// The first call begins the drain; the second ends everything at once.
+    /// The first call turns readiness off and leads to the drain; the second ends everything at once.
     pub fn ask(&self) {
-        match self.shared.asked.fetch_add(1, Ordering::AcqRel) {
-            0 => self.shared.drain.cancel(),
-            _ => {
-                self.shared.asked.store(2, Ordering::Release);
-                self.shared.end.cancel();
-            }
+        let shared = &self.shared;
+        let first = shared
+            .step
+            .compare_exchange(0, ASKED, Ordering::AcqRel, Ordering::Acquire);
+        shared.asked.cancel();
+        if first.is_err() {
+            self.drain();
+            shared.end.cancel();
         }
+    }
+
+    /// Whether somebody has asked: no longer ready.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.shared.step.load(Ordering::Acquire) >= ASKED
+    }
+
+    /// Returns when somebody asks.
+    pub async fn asked(&self) {
+        self.shared.asked.cancelled().await;
+    }
+
+    /// Begins the drain; the door does so after its notice.
+    pub(crate) fn drain(&self) {
+        self.shared.step.store(DRAINING, Ordering::Release);
+        self.shared.drain.cancel();
     }
 
     /// Whether the drain has begun.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.shared.asked.load(Ordering::Acquire) > 0
+        self.shared.step.load(Ordering::Acquire) >= DRAINING
     }
 
     /// Returns when the drain begins.
@@ -58,16 +81,28 @@ mod tests {
     use super::Stop;
 
     #[tokio::test]
-    async fn the_first_ask_drains_and_the_second_ends() {
+    async fn the_first_ask_leads_to_the_drain_and_the_second_ends() {
         let stop = Stop::new();
         let end = stop.end();
-        assert!(!stop.is_draining());
+        assert!(!stop.is_asked());
         stop.ask();
+        stop.asked().await;
+        assert!(stop.is_asked() && !stop.is_draining() && !end.is_cancelled());
+        stop.drain();
         stop.draining().await;
         assert!(stop.is_draining() && !end.is_cancelled());
         stop.ask();
         assert!(end.is_cancelled() && stop.end().is_cancelled());
         stop.ask();
-        assert!(stop.is_draining());
+        assert!(stop.is_asked() && stop.is_draining());
+    }
+
+    #[tokio::test]
+    async fn a_second_ask_does_not_wait_for_the_notice() {
+        let stop = Stop::new();
+        stop.ask();
+        stop.ask();
+        stop.draining().await;
+        assert!(stop.end().is_cancelled());
     }
 }

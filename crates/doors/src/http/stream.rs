@@ -2,16 +2,18 @@
 //!
 //! Every event carries its cursor as `id:`, so a browser's own reconnect resumes without a gap. A
 //! stream holds a place, and at most one batch of shared messages: what a slow reader does not take
-//! is not queued for it.
+//! is not queued for it. What it cannot get is told as an event `gap` before what comes after it.
 
 use super::base64;
 use super::call::{Answer, Call, set_header, typed};
 use super::door::{Door, RequestId};
 use super::meter::Open;
+use super::peer::{Owed, Peer};
 use super::problem;
+use super::query::Query;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use broker::{Cursor, Entry, From, Handle, Tail};
+use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
 use bytes::{BufMut as _, BytesMut};
 use futures_util::stream;
 use protocol::Rejection;
@@ -28,15 +30,17 @@ const BATCH_MAX: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
 
 pub(crate) async fn open(call: Call) -> Answer {
+    call.door.refuse_late()?;
     let mut query = call.query()?;
     let from = query.take("from")?;
+    let follow = follow(&mut query)?;
     let filter = query.filter()?;
     let from = match last_event_id(&call.parts.headers) {
         Some(id) => From::Cursor(id),
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
-    let tail = call.door.handle.tail(filter, &from).await?;
-    let reader = Reader::new(call.door, call.request_id, tail);
+    let tail = call.peer.handle.follow(filter, &from, follow).await?;
+    let reader = Reader::new(call.door, call.peer, call.request_id, tail);
     let body = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -48,6 +52,19 @@ pub(crate) async fn open(call: Call) -> Answer {
     // Asks proxies of the nginx family not to hold the stream back.
     set_header(&mut response, "x-accel-buffering", "no");
     Ok(response)
+}
+
+/// How the reader wants to follow.
+fn follow(query: &mut Query) -> Result<Follow, Rejection> {
+    let on_gap = on_gap(query)?.unwrap_or_default();
+    let mode = query.word("mode", Mode::parse, "complete or best_effort")?;
+    let mode = mode.unwrap_or_default();
+    Ok(Follow { on_gap, mode })
+}
+
+/// What the reader wants to happen at a gap.
+pub(crate) fn on_gap(query: &mut Query) -> Result<Option<OnGap>, Rejection> {
+    query.word("on_gap", OnGap::parse, "skip or fail")
 }
 
 /// What a returning reader saw last; it knows better than the address it was first given.
@@ -62,7 +79,10 @@ fn last_event_id(headers: &HeaderMap) -> Option<String> {
 struct Reader {
     door: Arc<Door>,
     request_id: RequestId,
+    peer: Arc<Peer>,
     tail: Tail,
+    /// What had come for it when the last chunk was given.
+    seen_bytes: u64,
     /// Taken from the tail, not yet written.
     ready: VecDeque<Arc<Entry>>,
     /// Everything up to here was written.
@@ -71,6 +91,7 @@ struct Reader {
     /// When the last chunk was given to the connection.
     given: Option<Instant>,
     phase: Phase,
+    _owed: Owed,
     _open: Open,
 }
 
@@ -82,21 +103,25 @@ enum Phase {
 }
 
 impl Reader {
-    fn new(door: Arc<Door>, request_id: RequestId, tail: Tail) -> Self {
+    fn new(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, tail: Tail) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let open = Open::count(&door.meter.streams);
-        let cursor = tail.cursor();
+        let (cursor, feed) = (tail.cursor(), tail.feed());
+        let owed = peer.owe(move || feed.bytes());
         Self {
             door,
+            peer,
             request_id,
+            seen_bytes: tail.feed().bytes(),
             tail,
             ready: VecDeque::new(),
             cursor,
             keep_alive,
             given: None,
             phase: Phase::Opening,
+            _owed: owed,
             _open: open,
         }
     }
@@ -112,7 +137,9 @@ impl Reader {
             }
             Phase::Following if self.is_too_slow() => {
                 self.phase = Phase::Ended;
-                self.door.meter.slow_consumers.inc();
+                if self.peer.note_slow() {
+                    self.door.meter.slow_consumers.inc();
+                }
                 tracing::warn!(request_id = %self.request_id, "slow consumer");
                 self.control(
                     "slow_consumer",
@@ -122,12 +149,18 @@ impl Reader {
             Phase::Following => self.follow().await,
         };
         self.given = Some(Instant::now());
+        self.seen_bytes = self.tail.feed().bytes();
         Some(chunk)
     }
 
+    /// Whether it left its data untaken for too long, or for a while in which too much came.
     fn is_too_slow(&self) -> bool {
-        self.given
-            .is_some_and(|at| at.elapsed() >= self.door.settings.write_stall())
+        let Some(waited) = self.given.map(|at| at.elapsed()) else {
+            return false;
+        };
+        let due = self.tail.feed().bytes() - self.seen_bytes;
+        let is_over_budget = due > self.door.settings.reader_budget_bytes;
+        waited >= self.peer.stall || (is_over_budget && waited >= self.peer.look_every())
     }
 
     async fn follow(&mut self) -> Bytes {
@@ -146,9 +179,17 @@ impl Reader {
                 _ = self.keep_alive.tick() => return Bytes::from_static(b": keep-alive\n\n"),
             };
             match next {
-                Ok(batch) => {
-                    self.ready.extend(batch.entries);
-                    if batch.caught_up {
+                Ok(Batch {
+                    gap,
+                    entries,
+                    caught_up,
+                }) => {
+                    self.ready.extend(entries);
+                    if let Some(gap) = gap {
+                        self.cursor = gap.to;
+                        return self.control("gap", &gap.to_json());
+                    }
+                    if caught_up {
                         let seen = self.events();
                         let data = format!("{{\"cursor\":\"{}\"}}", self.cursor);
                         return [seen, self.control("caught_up", &data)].concat().into();
@@ -157,7 +198,7 @@ impl Reader {
                 Err(_) if self.door.stop.is_draining() => {}
                 Err(rejection) => {
                     self.phase = Phase::Ended;
-                    return self.fault(&rejection);
+                    return self.fault(rejection);
                 }
             }
         }
@@ -203,9 +244,10 @@ impl Reader {
         .into()
     }
 
-    fn fault(&self, rejection: &Rejection) -> Bytes {
+    fn fault(&self, rejection: Rejection) -> Bytes {
         let mut data = String::new();
-        problem::write(&mut data, rejection, "", Some(self.request_id.as_str()));
+        let rejection = self.door.advise(rejection);
+        problem::write(&mut data, &rejection, "", Some(self.request_id.as_str()));
         self.control("fault", &data)
     }
 

@@ -17,7 +17,7 @@ const BODY_BYTES_MAX: usize = 256 << 10;
 
 pub(crate) async fn list(call: Call) -> Answer {
     call.no_query()?;
-    let views = call.door.handle.subscriptions().await?;
+    let views = call.peer.handle.subscriptions().await?;
     let mut out = String::from("{\"subscriptions\":[");
     for (at, view) in views.iter().enumerate() {
         if at > 0 {
@@ -31,7 +31,7 @@ pub(crate) async fn list(call: Call) -> Answer {
 
 pub(crate) async fn show(call: Call) -> Answer {
     call.no_query()?;
-    let views = call.door.handle.subscriptions().await?;
+    let views = call.peer.handle.subscriptions().await?;
     let name = call.param("name");
     match views.iter().find(|view| *view.name == *name) {
         Some(view) => Ok(answer(StatusCode::OK, view)),
@@ -47,7 +47,7 @@ pub(crate) async fn show(call: Call) -> Answer {
 
 pub(crate) async fn put(call: Call) -> Answer {
     call.no_query()?;
-    let handle = call.door.handle.clone();
+    let handle = call.peer.handle.clone();
     let name = call.param("name").to_owned();
     check_name(&name)?;
     let body = call.json(BODY_BYTES_MAX).await?;

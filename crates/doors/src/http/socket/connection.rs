@@ -7,6 +7,7 @@ use super::work::Work;
 use super::writer::{Broken, Writer};
 use crate::http::door::{Door, RequestId};
 use crate::http::meter::Open;
+use crate::http::peer::Peer;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, close_code};
 use broker::Handle;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -52,6 +53,7 @@ impl From<Broken> for End {
 /// The state of one socket.
 pub(crate) struct Connection {
     pub(super) door: Arc<Door>,
+    pub(super) peer: Arc<Peer>,
     pub(super) handle: Handle,
     request_id: RequestId,
     pub(super) writer: Writer,
@@ -67,7 +69,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(door: Arc<Door>, request_id: RequestId, socket: WebSocket) -> Self {
+    pub(crate) fn new(
+        door: Arc<Door>,
+        peer: Arc<Peer>,
+        request_id: RequestId,
+        socket: WebSocket,
+    ) -> Self {
         let settings = &door.settings;
         let period = settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
@@ -77,11 +84,12 @@ impl Connection {
             pull_max: i64::try_from(settings.page_max).unwrap_or(i64::MAX),
             pull_wait_ms_max: i64::try_from(settings.pull_wait_ms_max).unwrap_or(i64::MAX),
         };
-        let writer = Writer::new(socket, settings.write_stall());
+        let writer = Writer::new(socket, Arc::clone(&peer));
         let open = Open::count(&door.meter.sockets);
         Self {
-            handle: door.handle.clone(),
+            handle: peer.handle.clone(),
             door,
+            peer,
             request_id,
             writer,
             pipeline: Pipeline::new(),
@@ -196,9 +204,10 @@ impl Connection {
     ) -> Result<(), End> {
         let (request_id, code) = (&self.request_id, refused.code());
         tracing::info!(%request_id, %code, pointer = refused.first().pointer, "frame refused");
+        let refused = self.door.advise(refused.clone());
         Ok(self
             .writer
-            .text(frame::fault(reference, refused, prefix))
+            .text(frame::fault(reference, &refused, prefix))
             .await?)
     }
 
@@ -222,7 +231,9 @@ impl Connection {
             End::Silent => self.writer.close(close_code::AWAY, "silent").await,
             End::Unreadable(code) => self.writer.close(code, "unreadable").await,
             End::Slow => {
-                self.door.meter.slow_consumers.inc();
+                if self.peer.note_slow() {
+                    self.door.meter.slow_consumers.inc();
+                }
                 tracing::warn!(request_id = %self.request_id, "slow consumer");
                 if self.say_place(false).await.is_ok() {
                     self.writer.close(close_code::POLICY, "slow_consumer").await;
@@ -241,7 +252,7 @@ impl Connection {
         let retry_ms = self.door.settings.drain_retry_ms;
         let mut places: Vec<(Reference, broker::Cursor)> = Vec::new();
         for (reference, reader) in &self.readers {
-            if let Kind::Live { cursor } = reader.kind {
+            if let Kind::Live { cursor, .. } = reader.kind {
                 places.push((Arc::clone(reference), cursor));
             }
         }

@@ -25,6 +25,14 @@ impl Connection {
                 let opened = frame::at_cursor("subscribed", &reference, cursor);
                 self.writer.text(opened).await?;
                 self.reached(&reference, cursor);
+                let feed = tail.feed();
+                if let Some(Reader {
+                    kind: Kind::Live { owed, .. },
+                    ..
+                }) = self.readers.get_mut(&reference)
+                {
+                    *owed = Some(self.peer.owe(move || feed.bytes()));
+                }
                 self.follow_on(reference, tail);
                 Ok(())
             }
@@ -41,7 +49,11 @@ impl Connection {
         tail: Tail,
         batch: Result<Batch, Rejection>,
     ) -> Result<(), End> {
-        let Batch { entries, caught_up } = match batch {
+        let Batch {
+            gap,
+            entries,
+            caught_up,
+        } = match batch {
             Ok(batch) => batch,
             // Told as part of the drain, with the cursor.
             Err(_) if self.door.stop.is_draining() => return Ok(()),
@@ -50,6 +62,9 @@ impl Connection {
                 return self.refuse(&reference, &refused, "").await;
             }
         };
+        if let Some(gap) = gap {
+            self.writer.text(frame::gap(&reference, &gap)).await?;
+        }
         for entry in &entries {
             let frame = self.deliver_frame(&reference, entry);
             self.writer.bytes(frame).await?;
@@ -73,7 +88,7 @@ impl Connection {
 
     pub(super) fn reached(&mut self, reference: &str, at: broker::Cursor) {
         if let Some(Reader {
-            kind: Kind::Live { cursor },
+            kind: Kind::Live { cursor, .. },
             ..
         }) = self.readers.get_mut(reference)
         {

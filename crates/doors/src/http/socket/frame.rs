@@ -6,7 +6,7 @@ use crate::http::members::Members;
 use crate::http::problem;
 use crate::http::subscriptions::below;
 use axum::body::Bytes;
-use broker::{Cursor, Delivery, Entry, From, Handle, PlaceName, Receipt};
+use broker::{Cursor, Delivery, Entry, Follow, From, Gap, Handle, Mode, OnGap, PlaceName, Receipt};
 use protocol::json::{Kind, Limits, Value, read as read_json};
 use protocol::{Code, Fault, Filter, Party, Reading, Rejection, Rules};
 use std::fmt::Write as _;
@@ -50,6 +50,7 @@ pub(crate) enum Operation {
     Follow {
         filter: Filter,
         from: From,
+        follow: Follow,
     },
     Consume {
         place: PlaceName,
@@ -189,6 +190,8 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         "ref",
         "filter",
         "from",
+        "on_gap",
+        "mode",
         "inbox",
         "subscription",
         "max_in_flight",
@@ -198,9 +201,13 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         .text("from")
         .map_or(From::Latest, |text| From::parse(&text));
     let in_flight_max = members.number("max_in_flight", 1..=IN_FLIGHT_MAX);
+    let follow = Follow {
+        on_gap: word(&mut members, "on_gap", OnGap::parse, "skip or fail"),
+        mode: word(&mut members, "mode", Mode::parse, "complete or best_effort"),
+    };
     let filter = members.get("filter");
     if place.is_some() {
-        for name in ["filter", "from"] {
+        for name in ["filter", "from", "on_gap", "mode"] {
             if members.get(name).is_some() {
                 members.refuse(name, format!("expected no `{name}` with a durable place"));
             }
@@ -223,7 +230,30 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         Some(value) => Filter::from_json(value).map_err(|refused| below("/filter", &refused))?,
         None => Filter::default(),
     };
-    Ok(Operation::Follow { filter, from })
+    Ok(Operation::Follow {
+        filter,
+        from,
+        follow,
+    })
+}
+
+/// A member that is one of a few words.
+fn word<T: Default>(
+    members: &mut Members<'_>,
+    name: &'static str,
+    parse: fn(&str) -> Option<T>,
+    expected: &str,
+) -> T {
+    let Some(text) = members.text(name) else {
+        return T::default();
+    };
+    parse(&text).unwrap_or_else(|| {
+        members.refuse(
+            name,
+            format!("expected `{name}` to be {expected}, got {text:?}"),
+        );
+        T::default()
+    })
 }
 
 fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> {
@@ -286,6 +316,15 @@ pub(crate) fn plain(op: &str, reference: &str) -> String {
 pub(crate) fn at_cursor(op: &str, reference: &str, cursor: Cursor) -> String {
     let mut out = head(op, reference);
     let _ = write!(out, ",\"cursor\":\"{cursor}\"}}");
+    out
+}
+
+/// What a live reader does not get; it goes on after the cursor.
+pub(crate) fn gap(reference: &str, gap: &Gap) -> String {
+    let mut out = head("gap", reference);
+    let _ = write!(out, ",\"cursor\":\"{}\",", gap.to);
+    gap.write_members(&mut out);
+    out.push('}');
     out
 }
 
@@ -360,138 +399,4 @@ pub(crate) fn settled(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{FrameLimits, Incoming, Operation, plain, read};
-    use broker::{From, PlaceName};
-    use protocol::{Party, Rules, Timestamp};
-    use std::time::Duration;
-
-    fn frame(text: &str) -> Incoming {
-        let limits = FrameLimits {
-            frame_bytes_max: 400,
-            pull_max: 100,
-            pull_wait_ms_max: 1_000,
-        };
-        let mut rules = Rules::at(Timestamp::default());
-        rules.envelope_bytes_max = 100;
-        read(text, &rules, &limits)
-    }
-
-    fn refusal(text: &str) -> (String, String) {
-        let refused = frame(text).operation.expect_err(text);
-        (refused.code().to_string(), refused.first().pointer.clone())
-    }
-
-    #[test]
-    fn the_reference_is_echoed_as_written() {
-        let incoming = frame(r#"{"op":"ping","ref":"a\u0062\"c"}"#);
-        assert!(matches!(incoming.operation, Ok(Operation::Ping)));
-        assert_eq!(
-            plain("pong", &incoming.reference),
-            r#"{"op":"pong","ref":"a\u0062\"c"}"#
-        );
-        assert_eq!(
-            plain("pong", &frame(r#"{"op":"ping"}"#).reference),
-            r#"{"op":"pong"}"#
-        );
-    }
-
-    #[test]
-    fn an_envelope_is_taken_exactly_as_it_stands_in_the_frame() {
-        let text =
-            "{ \"envelope\" :  {\"n\": 9007199254740993,\n \"f\":1.10 }  ,\"op\":\"publish\"}";
-        let Ok(Operation::Publish { envelope, .. }) = frame(text).operation else {
-            panic!("expected a publish");
-        };
-        assert_eq!(&envelope[..], b"{\"n\": 9007199254740993,\n \"f\":1.10 }");
-    }
-
-    #[test]
-    fn readers_are_live_or_durable() {
-        let Ok(Operation::Follow { filter, from }) =
-            frame(r#"{"op":"subscribe","filter":{"type":"task.*"},"from":"earliest"}"#).operation
-        else {
-            panic!("expected a live reader");
-        };
-        assert_eq!(filter.to_json(), r#"{"type":["task.*"]}"#);
-        assert_eq!(from, From::Earliest);
-        let Ok(Operation::Consume {
-            place,
-            in_flight_max,
-        }) = frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3}"#).operation
-        else {
-            panic!("expected a durable reader");
-        };
-        assert_eq!(
-            (place, in_flight_max),
-            (PlaceName::Inbox(Party::parse("agent:b")), 3)
-        );
-        let Ok(Operation::Pull { max, wait, .. }) =
-            frame(r#"{"op":"pull","subscription":"s","wait_ms":250}"#).operation
-        else {
-            panic!("expected a pull");
-        };
-        assert_eq!((max, wait), (16, Duration::from_millis(250)));
-    }
-
-    #[test]
-    fn bad_frames_are_named_and_pointed_at() {
-        let long = format!(r#"{{"op":"publish","envelope":"{}"}}"#, "x".repeat(120));
-        let longer = format!(r#"{{"op":"ping","ref":"{}"}}"#, "x".repeat(500));
-        let cases = [
-            ("nonsense", "malformed_json", ""),
-            ("[]", "bad_frame", ""),
-            ("{}", "bad_frame", "/op"),
-            (r#"{"op":1}"#, "bad_frame", "/op"),
-            (r#"{"op":"shout"}"#, "bad_frame", "/op"),
-            (r#"{"op":"ping","ref":1}"#, "bad_frame", "/ref"),
-            (r#"{"op":"ping","extra":1}"#, "bad_frame", "/extra"),
-            (r#"{"op":"publish"}"#, "bad_frame", "/envelope"),
-            (r#"{"op":"pull"}"#, "bad_frame", ""),
-            (
-                r#"{"op":"pull","inbox":"a","max":101}"#,
-                "bad_frame",
-                "/max",
-            ),
-            (
-                r#"{"op":"pull","inbox":"a","subscription":"b"}"#,
-                "bad_frame",
-                "",
-            ),
-            (
-                r#"{"op":"subscribe","filter":{"typ":"x"}}"#,
-                "filter_malformed",
-                "/filter/typ",
-            ),
-            (
-                r#"{"op":"subscribe","inbox":"a","from":"latest"}"#,
-                "bad_frame",
-                "/from",
-            ),
-            (
-                r#"{"op":"subscribe","max_in_flight":1}"#,
-                "bad_frame",
-                "/max_in_flight",
-            ),
-            (
-                r#"{"op":"ack","deliveries":[]}"#,
-                "bad_frame",
-                "/deliveries",
-            ),
-            (
-                r#"{"op":"publish","envelope":{"a":"\ud800"}}"#,
-                "invalid_unicode",
-                "/envelope/a",
-            ),
-            (&long, "too_large", "/envelope"),
-            (&longer, "too_large", ""),
-        ];
-        for (text, code, pointer) in cases {
-            assert_eq!(
-                refusal(text),
-                (code.to_owned(), pointer.to_owned()),
-                "{text}"
-            );
-        }
-    }
-}
+mod tests;

@@ -21,10 +21,12 @@ const WRITE_BUFFER_BYTES: usize = 32 << 10;
 const HARD_LIMIT_FACTOR: usize = 4;
 
 pub(crate) async fn open(call: Call) -> Answer {
+    call.door.refuse_late()?;
     call.no_query()?;
     let Call {
         door,
         request_id,
+        peer,
         mut parts,
         ..
     } = call;
@@ -67,6 +69,6 @@ pub(crate) async fn open(call: Call) -> Answer {
         .max_frame_size(hard_max)
         .on_upgrade(move |socket| async move {
             let _token = token;
-            Connection::new(door, request_id, socket).run().await;
+            Connection::new(door, peer, request_id, socket).run().await;
         }))
 }

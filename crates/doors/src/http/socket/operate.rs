@@ -19,13 +19,17 @@ impl Connection {
             Operation::Publish { .. } => Ok(()),
             Operation::Ping => Ok(self.writer.text(frame::plain("pong", &reference)).await?),
             Operation::Unsubscribe => self.unsubscribe(&reference).await,
-            Operation::Follow { filter, from } => {
+            Operation::Follow {
+                filter,
+                from,
+                follow,
+            } => {
                 if let Some(refused) = self.refuse_reader(&reference) {
                     return self.refuse(&reference, &refused, "").await;
                 }
                 let (handle, name) = (self.handle.clone(), Arc::clone(&reference));
                 let waits = work::add(&self.work, async move {
-                    let tail = handle.tail(filter, &from).await;
+                    let tail = handle.follow(filter, &from, follow).await;
                     Done::Opened {
                         reference: name,
                         tail,
@@ -33,6 +37,7 @@ impl Connection {
                 });
                 let kind = Kind::Live {
                     cursor: self.handle.head(),
+                    owed: None,
                 };
                 self.readers.insert(reference, Reader { kind, waits });
                 Ok(())
@@ -54,7 +59,7 @@ impl Connection {
                     .await
             }
             Operation::Settle(settlement) => {
-                let handle = self.handle.clone();
+                let (door, handle) = (Arc::clone(&self.door), self.handle.clone());
                 self.operations += 1;
                 work::add(&self.work, async move {
                     match settlement.run(&handle).await {
@@ -63,18 +68,21 @@ impl Connection {
                             settled: settlement.over(&outcomes),
                             how: settlement.how.clone(),
                         },
-                        Err(refused) => Done::Answer(frame::fault(&reference, &refused, "").into()),
+                        Err(refused) => {
+                            let refused = door.advise(refused);
+                            Done::Answer(frame::fault(&reference, &refused, "").into())
+                        }
                     }
                 });
                 Ok(())
             }
             Operation::Pull { place, max, wait } => {
-                let door = Arc::clone(&self.door);
+                let (door, handle) = (Arc::clone(&self.door), self.handle.clone());
                 self.operations += 1;
                 work::add(&self.work, async move {
-                    Done::Answer(match inbox::pull(&door, place, max, wait).await {
+                    Done::Answer(match inbox::pull(&door, &handle, place, max, wait).await {
                         Ok(pulled) => frame::deliveries(&reference, &door.handle, &pulled),
-                        Err(refused) => frame::fault(&reference, &refused, "").into(),
+                        Err(refused) => frame::fault(&reference, &door.advise(refused), "").into(),
                     })
                 });
                 Ok(())

@@ -40,13 +40,7 @@ impl Connection {
             return;
         }
         let together = std::mem::take(&mut self.pipeline.together);
-        let numbers: Vec<u64> = together.iter().map(|one| one.number).collect();
-        if let Err(refused) = self.handle.submit(together, &self.pipeline.submit).await {
-            for number in numbers {
-                // This socket holds the receiver.
-                let _ = self.pipeline.submit.send((number, Err(refused.clone())));
-            }
-        }
+        self.handle.submit(together, &self.pipeline.submit).await;
     }
 
     pub(super) async fn answer(&mut self, number: u64, result: Published) -> Result<(), End> {

@@ -1,6 +1,7 @@
 //! The readers of one socket by their reference.
 
 use super::frame::Reference;
+use crate::http::peer::Owed;
 use broker::{Cursor, DeliveryId, PlaceName, Settle};
 use futures_util::future::AbortHandle;
 use protocol::Timestamp;
@@ -8,7 +9,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// One reader.
-#[derive(Debug)]
 pub(crate) struct Reader {
     pub kind: Kind,
     /// Gives up what the reader waits for.
@@ -16,10 +16,13 @@ pub(crate) struct Reader {
 }
 
 /// Live or durable.
-#[derive(Debug)]
 pub(crate) enum Kind {
     /// Follows the journal; everything up to the cursor was written.
-    Live { cursor: Cursor },
+    Live {
+        cursor: Cursor,
+        /// From when its place is known.
+        owed: Option<Owed>,
+    },
     /// Consumes a durable place.
     Durable(Durable),
 }

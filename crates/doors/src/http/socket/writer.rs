@@ -1,18 +1,21 @@
 //! The writing half of a socket: many frames, one flush, and an end for readers that do not take
 //! their data.
 
+use crate::http::peer::Peer;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use futures_util::SinkExt as _;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Why writing has to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// The peer is gone.
     Gone,
-    /// The peer did not take its data for the stall time.
+    /// The peer did not take its data for the stall time, or for a while in which too much came.
     Slow,
 }
 
@@ -22,15 +25,15 @@ const CLOSE_WAIT: Duration = Duration::from_secs(1);
 /// A socket with frames that may wait for a flush.
 pub(crate) struct Writer {
     pub socket: WebSocket,
-    stall: Duration,
+    peer: Arc<Peer>,
     needs_flush: bool,
 }
 
 impl Writer {
-    pub(crate) fn new(socket: WebSocket, stall: Duration) -> Self {
+    pub(crate) fn new(socket: WebSocket, peer: Arc<Peer>) -> Self {
         Self {
             socket,
-            stall,
+            peer,
             needs_flush: false,
         }
     }
@@ -58,11 +61,7 @@ impl Writer {
 
     async fn message(&mut self, message: Message) -> Result<(), Broken> {
         self.needs_flush = true;
-        match timeout(self.stall, self.socket.feed(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Broken::Gone),
-            Err(_) => Err(Broken::Slow),
-        }
+        patiently(&self.peer, self.socket.feed(message)).await
     }
 
     /// Sends what waits.
@@ -70,11 +69,7 @@ impl Writer {
         if !std::mem::take(&mut self.needs_flush) {
             return Ok(());
         }
-        match timeout(self.stall, self.socket.flush()).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Broken::Gone),
-            Err(_) => Err(Broken::Slow),
-        }
+        patiently(&self.peer, self.socket.flush()).await
     }
 
     /// Says goodbye and waits a moment for the answer, so that what was written is not lost.
@@ -94,5 +89,24 @@ impl Writer {
         let drained = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         // A peer that does not answer is left.
         let _ = timeout(CLOSE_WAIT, drained).await;
+    }
+}
+
+/// Waits for the peer to take data, as long as it may take.
+async fn patiently<E>(
+    peer: &Peer,
+    written: impl Future<Output = Result<(), E>>,
+) -> Result<(), Broken> {
+    let mut written = pin!(written);
+    let start = Instant::now();
+    loop {
+        match timeout(peer.look_every(), written.as_mut()).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(_)) => return Err(Broken::Gone),
+            Err(_) if start.elapsed() >= peer.stall || peer.is_over_budget() => {
+                return Err(Broken::Slow);
+            }
+            Err(_) => {}
+        }
     }
 }
