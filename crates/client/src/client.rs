@@ -2,7 +2,7 @@
 
 use crate::{Error, Problem, Socket};
 use bytes::Bytes;
-use reqwest::header::AUTHORIZATION;
+use reqwest::header::{AUTHORIZATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response};
 use std::time::Duration;
 
@@ -102,8 +102,17 @@ impl Client {
             return Ok(response);
         }
         let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER).cloned();
         let body = self.body(response).await?;
-        Err(Error::Refused(Box::new(Problem::read(status, &body))))
+        let mut problem = Problem::read(status, &body);
+        if problem.code.is_empty()
+            && let Some(seconds) = retry_after.and_then(|value| value.to_str().ok()?.parse().ok())
+        {
+            // Somebody in between, who knows no more than HTTP.
+            problem.retryable = true;
+            problem.retry_after_ms = Some(u64::saturating_mul(seconds, 1_000));
+        }
+        Err(Error::Refused(Box::new(problem)))
     }
 
     pub(crate) async fn body(&self, response: Response) -> Result<Bytes, Error> {

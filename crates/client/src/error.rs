@@ -53,6 +53,12 @@ impl Error {
         }
     }
 
+    /// Milliseconds after which the exchange wants to be asked again.
+    #[must_use]
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        self.problem().and_then(|problem| problem.retry_after_ms)
+    }
+
     pub(crate) fn unreachable(url: &str, error: &dyn std::error::Error) -> Self {
         let mut deepest = error;
         while let Some(source) = deepest.source() {
@@ -83,6 +89,12 @@ pub struct Problem {
     pub rule: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,
+    /// Milliseconds to wait before the same request is sent again.
+    pub retry_after_ms: Option<u64>,
+    /// The earliest cursor to read from, of a refusal that is about a cursor.
+    pub earliest: Option<String>,
+    /// The newest cursor, likewise.
+    pub head: Option<String>,
     /// Every fault, in document order.
     pub errors: Vec<ProblemFault>,
     /// The whole document as it came.

@@ -252,7 +252,7 @@ impl Inbox {
                     if self.patience.is_some_and(|patience| failures > patience) {
                         return Err(error);
                     }
-                    tokio::time::sleep(self.backoff.next()).await;
+                    tokio::time::sleep(self.backoff.next(error.retry_after_ms())).await;
                 }
                 Err(error) => return Err(error),
             }

@@ -1,5 +1,6 @@
 //! Publishing: one envelope, or many in one request.
 
+use crate::backoff::Backoff;
 use crate::{Client, Error, Lines, Problem, Receipt};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
@@ -7,6 +8,7 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{Body, Method};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::time::{Duration, Instant};
 
 /// What became of one envelope of many.
 #[derive(Clone, Debug)]
@@ -82,6 +84,32 @@ impl Client {
             expected: "a receipt",
             got: text,
         })
+    }
+
+    /// As [`Self::publish`], and tries again for up to `patience` when the exchange is away, shutting
+    /// down or overloaded, not before it wants to be asked again. The bytes stay the same, so a repeat
+    /// of something that was stored after all is recognised, and its receipt says `duplicate`.
+    ///
+    /// # Errors
+    /// As [`Self::publish`]; the last one when the time is over.
+    pub async fn publish_within(
+        &self,
+        envelope: impl Into<Bytes>,
+        patience: Duration,
+    ) -> Result<Receipt, Error> {
+        let (envelope, start) = (envelope.into(), Instant::now());
+        let mut backoff = Backoff::default();
+        loop {
+            let error = match self.publish(envelope.clone()).await {
+                Err(error) if error.is_retryable() => error,
+                done => return done,
+            };
+            let wait = backoff.next(error.retry_after_ms());
+            if start.elapsed() + wait > patience {
+                return Err(error);
+            }
+            tokio::time::sleep(wait).await;
+        }
     }
 
     /// Publishes many in one request; results come in order while the stream is still being sent.

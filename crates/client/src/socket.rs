@@ -7,12 +7,14 @@
 mod exchange;
 mod frame;
 
+use crate::backoff::Backoff;
 use crate::inbox::{Place, Settled, read_settled};
-use crate::{Error, Filter, From, Receipt};
+use crate::{Error, Filter, Follow, From, Gap, Receipt};
 use bytes::Bytes;
 use exchange::{Answer, Asked, Wire};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error as WsError, http::HeaderValue};
@@ -33,10 +35,21 @@ pub enum SocketEvent {
     Deliver(SocketDelivery),
     /// Everything that was there when the reader came has been given.
     CaughtUp,
-    /// Something is missing for good; the frame as JSON text.
-    Gap(String),
-    /// The exchange is shutting down; the frame as JSON text.
-    Draining(String),
+    /// Something is missing before what comes next.
+    Gap(Gap),
+    /// The exchange is shutting down: come back and go on after this place.
+    Draining(Parting),
+    /// This connection did not take its data: come back and go on after this place.
+    SlowConsumer(Parting),
+}
+
+/// The last words about a reader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parting {
+    /// Everything up to here was sent.
+    pub cursor: String,
+    /// Milliseconds to stay away, if the exchange said so.
+    pub retry_ms: Option<u64>,
 }
 
 /// One envelope on a socket.
@@ -113,6 +126,31 @@ impl Socket {
         self.submit(envelope).await?.receipt().await
     }
 
+    /// As [`Self::publish`], and tries again for up to `patience` while the exchange is overloaded, not
+    /// before it wants to be asked again. A connection that ended stays ended: open another.
+    ///
+    /// # Errors
+    /// As [`Self::publish`]; the last refusal when the time is over.
+    pub async fn publish_within(
+        &self,
+        envelope: impl AsRef<[u8]>,
+        patience: Duration,
+    ) -> Result<Receipt, Error> {
+        let start = Instant::now();
+        let mut backoff = Backoff::default();
+        loop {
+            let refused = match self.publish(envelope.as_ref()).await {
+                Err(Error::Refused(problem)) if problem.retryable => problem,
+                done => return done,
+            };
+            let wait = backoff.next(refused.retry_after_ms);
+            if start.elapsed() + wait > patience {
+                return Err(Error::Refused(refused));
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
     /// Sends one envelope and returns once it is queued; the receipt is awaited apart. Envelopes
     /// submitted one after the other are published in that order.
     ///
@@ -129,7 +167,24 @@ impl Socket {
     /// # Errors
     /// `Refused`, such as `filter_malformed` or `cursor_unknown`.
     pub async fn subscribe(&self, filter: &Filter, from: &From) -> Result<SocketReader, Error> {
-        let members = json!({ "filter": filter.to_json(), "from": from.to_string() });
+        self.follow(filter, from, Follow::default()).await
+    }
+
+    /// As [`Self::subscribe`], with a say in what happens when it cannot have everything.
+    ///
+    /// # Errors
+    /// As [`Self::subscribe`], and `cursor_expired` when it shall end at a gap.
+    pub async fn follow(
+        &self,
+        filter: &Filter,
+        from: &From,
+        follow: Follow,
+    ) -> Result<SocketReader, Error> {
+        let mut members = json!({ "filter": filter.to_json(), "from": from.to_string() });
+        if let Some(object) = members.as_object_mut() {
+            let asked = follow.pairs().into_iter();
+            object.extend(asked.map(|(name, word)| (name.to_owned(), word.into())));
+        }
         self.reader(&members).await
     }
 

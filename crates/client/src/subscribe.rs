@@ -5,11 +5,12 @@
 
 use crate::backoff::Backoff;
 use crate::sse::{Frame, Parser};
-use crate::{Client, Error, Filter, From, Problem};
+use crate::{Client, Error, Filter, Follow, From, Gap, Mode, OnGap, Problem};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use reqwest::Method;
 use reqwest::header::ACCEPT;
+use serde::Deserialize;
 use std::time::Duration;
 
 /// The exchange sends a comment every 15 s; silence for this long means the connection is dead.
@@ -27,8 +28,8 @@ pub enum Event {
     },
     /// Everything that was there when the reader came has been given.
     CaughtUp,
-    /// Something is missing for good; the JSON says from where to where.
-    Gap(String),
+    /// Something is missing before what comes next.
+    Gap(Gap),
     /// The connection broke and is being made again from the last cursor.
     Reconnecting(String),
 }
@@ -38,9 +39,12 @@ pub struct Subscription {
     client: Client,
     filter: Filter,
     from: From,
+    follow: Follow,
     cursor: Option<String>,
     open: Option<Open>,
     backoff: Backoff,
+    /// Milliseconds that the exchange asked to stay away for.
+    asked_ms: Option<u64>,
 }
 
 struct Open {
@@ -66,14 +70,37 @@ impl Client {
             client: self.clone(),
             filter,
             from,
+            follow: Follow::default(),
             cursor: None,
             open: None,
             backoff: Backoff::default(),
+            asked_ms: None,
         }
     }
 }
 
+/// What the exchange says with its last words.
+#[derive(Deserialize)]
+struct Parting {
+    #[serde(default)]
+    retry_ms: Option<u64>,
+}
+
 impl Subscription {
+    /// What happens when something is missing; without it the reader is told and goes on.
+    #[must_use]
+    pub fn on_gap(mut self, on_gap: OnGap) -> Self {
+        self.follow.on_gap = on_gap;
+        self
+    }
+
+    /// Only the newest: when this reader falls behind it is taken to the end and told what it missed.
+    #[must_use]
+    pub fn best_effort(mut self) -> Self {
+        self.follow.mode = Mode::BestEffort;
+        self
+    }
+
     /// The place to resume from: everything up to here has been given out.
     #[must_use]
     pub fn cursor(&self) -> Option<&str> {
@@ -88,13 +115,18 @@ impl Subscription {
     pub async fn next(&mut self) -> Result<Event, Error> {
         loop {
             let Some(open) = &mut self.open else {
+                if let Some(asked) = self.asked_ms.take() {
+                    let wait = self.backoff.next(Some(asked));
+                    tokio::time::sleep(wait).await;
+                }
                 match self.connect().await {
                     Ok(open) => {
                         self.open = Some(open);
                         continue;
                     }
                     Err(error) if error.is_retryable() && self.cursor.is_some() => {
-                        tokio::time::sleep(self.backoff.next()).await;
+                        let wait = self.backoff.next(error.retry_after_ms());
+                        tokio::time::sleep(wait).await;
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -125,7 +157,8 @@ impl Subscription {
                 Err(_) => "nothing came for 60 s".to_owned(),
             };
             self.open = None;
-            tokio::time::sleep(self.backoff.next()).await;
+            let wait = self.backoff.next(self.asked_ms.take());
+            tokio::time::sleep(wait).await;
             return Ok(Event::Reconnecting(reason));
         }
     }
@@ -152,6 +185,7 @@ impl Subscription {
             .client
             .request(Method::GET, "/v1/stream")
             .query(self.filter.pairs())
+            .query(&self.follow.pairs())
             .header(ACCEPT, "text/event-stream");
         request = match &self.cursor {
             Some(cursor) => request.header("last-event-id", cursor),
@@ -187,17 +221,23 @@ impl Subscription {
                 }),
             },
             "caught_up" => Ok(Some(Event::CaughtUp)),
-            "gap" => Ok(Some(Event::Gap(text(&data)))),
+            "gap" => Ok(Some(Event::Gap(Gap::read(&text(&data))))),
             "fault" | "auth_revoked" => {
                 let problem = Problem::read(0, &data);
                 if problem.retryable {
                     self.open = None;
+                    // The next connection is made after the wait that was asked for.
+                    self.asked_ms = problem.retry_after_ms;
                     return Ok(Some(Event::Reconnecting(problem.to_string())));
                 }
                 Err(Error::Refused(Box::new(problem)))
             }
             // The end of the connection follows; the reader comes back from its cursor.
-            "draining" | "slow_consumer" => Ok(None),
+            "draining" | "slow_consumer" => {
+                let parting: Option<Parting> = serde_json::from_slice(&data).ok();
+                self.asked_ms = parting.and_then(|parting| parting.retry_ms);
+                Ok(None)
+            }
             // A later exchange may say more than this client knows.
             _ => Ok(None),
         }

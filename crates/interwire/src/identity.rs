@@ -1,16 +1,16 @@
 //! New ids and the present moment, for envelopes that are written here.
 
+use client::Ids;
 use protocol::Timestamp;
-use protocol::id::UlidSource;
+use std::sync::LazyLock;
 
 /// The present moment.
 pub fn now() -> Timestamp {
     broker::Clock::start().now()
 }
 
-/// A new ULID of the present moment.
+/// A new ULID, greater than all before it.
 pub fn ulid() -> String {
-    UlidSource::default()
-        .next(now(), client::chance::wide_bits())
-        .to_string()
+    static IDS: LazyLock<Ids> = LazyLock::new(Ids::new);
+    IDS.next().to_string()
 }

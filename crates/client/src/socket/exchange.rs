@@ -1,8 +1,8 @@
 //! The two tasks behind a socket: one writes what is queued, one hands out what comes.
 
 use super::frame::Incoming;
-use super::{SocketDelivery, SocketEvent};
-use crate::{Error, Problem};
+use super::{Parting, SocketDelivery, SocketEvent};
+use crate::{Error, Gap, Problem};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
@@ -279,11 +279,20 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
             return None;
         }
         "gap" => {
-            tell(waiting, reference, SocketEvent::Gap(text.to_owned())).await;
+            tell(waiting, reference, SocketEvent::Gap(Gap::read(text))).await;
             return None;
         }
         "draining" => {
-            tell(waiting, reference, SocketEvent::Draining(text.to_owned())).await;
+            tell(waiting, reference, SocketEvent::Draining(parting(&frame))).await;
+            return None;
+        }
+        "slow_consumer" => {
+            tell(
+                waiting,
+                reference,
+                SocketEvent::SlowConsumer(parting(&frame)),
+            )
+            .await;
             return None;
         }
         // A later exchange may say more than this client knows.
@@ -305,6 +314,13 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
         },
     }
     None
+}
+
+fn parting(frame: &Incoming<'_>) -> Parting {
+    Parting {
+        cursor: frame.cursor.as_deref().unwrap_or_default().to_owned(),
+        retry_ms: frame.retry_ms,
+    }
 }
 
 /// To one reader, or to all when the frame names none.

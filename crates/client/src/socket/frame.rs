@@ -61,6 +61,8 @@ pub(super) struct Incoming<'a> {
     pub lease_until: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub retry_ms: Option<u64>,
 }
 
 #[cfg(test)]

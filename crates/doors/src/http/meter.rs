@@ -21,6 +21,7 @@ pub(crate) struct Meter {
     pub connections: Gauge,
     pub streams: Gauge,
     pub sockets: Gauge,
+    pub stalled: Gauge,
     pub slow_consumers: Counter,
     pub turned_away: Counter,
 }
@@ -46,6 +47,11 @@ impl Meter {
             "interwire_http_sockets",
             "Open WebSockets",
             self.sockets.clone(),
+        );
+        registry.register(
+            "interwire_http_stalled",
+            "Connections that have left their data untaken for too long and may still come back",
+            self.stalled.clone(),
         );
         registry.register(
             "interwire_slow_consumer",

@@ -22,6 +22,8 @@ pub(crate) struct Peer {
     budget_bytes: u64,
     /// How long a write may wait before the connection counts as stalled.
     pub stall: Duration,
+    /// It left its data untaken for too long; its readers are told when it takes data again.
+    is_late: AtomicBool,
     /// Whether it was told that it is too slow, or was cut for it.
     is_slow: AtomicBool,
 }
@@ -47,6 +49,7 @@ impl Peer {
             feeds: Mutex::default(),
             budget_bytes: settings.reader_budget_bytes,
             stall: settings.write_stall(),
+            is_late: AtomicBool::new(false),
             is_slow: AtomicBool::new(false),
         }
     }
@@ -86,6 +89,16 @@ impl Peer {
     /// Whether this connection has readers.
     pub(crate) fn has_readers(&self) -> bool {
         !self.feeds.lock().open.is_empty()
+    }
+
+    /// Notes that it left its data untaken for too long.
+    pub(crate) fn note_late(&self) {
+        self.is_late.store(true, Ordering::Release);
+    }
+
+    /// Whether it was late; asked once, because then it is told.
+    pub(crate) fn take_late(&self) -> bool {
+        self.is_late.load(Ordering::Acquire) && self.is_late.swap(false, Ordering::AcqRel)
     }
 
     /// Notes that it is too slow; true the first time.

@@ -151,8 +151,7 @@ async fn connect(host: &Host, connection: TcpStream) {
         tracing::debug!(%error, "nodelay could not be set");
     }
     let peer = Arc::new(Peer::new(&door.handle, &door.settings));
-    let slow_consumers = door.meter.slow_consumers.clone();
-    let guarded = StallGuard::new(connection, Arc::clone(&peer), slow_consumers);
+    let guarded = StallGuard::new(connection, Arc::clone(&peer), door.meter.clone());
     let inner = TowerToHyperService::new(host.router.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request;

@@ -4,8 +4,8 @@
 //! watched here, for answers, streams and sockets alike. Readers get the stall time to come back and be
 //! told where they stand; the connection is cut after as long again.
 
+use super::meter::{Meter, Open};
 use super::peer::Peer;
-use prometheus_client::metrics::counter::Counter;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,23 +17,25 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) struct StallGuard<S> {
     inner: S,
     peer: Arc<Peer>,
-    slow_consumers: Counter,
+    meter: Meter,
     waiting: Option<Waiting>,
 }
 
 /// A write that waits.
-#[derive(Debug)]
 struct Waiting {
+    late_at: Instant,
     cut_at: Instant,
     next_look: Pin<Box<Sleep>>,
+    /// From when it has waited for too long.
+    late: Option<Open>,
 }
 
 impl<S> StallGuard<S> {
-    pub(crate) fn new(inner: S, peer: Arc<Peer>, slow_consumers: Counter) -> Self {
+    pub(crate) fn new(inner: S, peer: Arc<Peer>, meter: Meter) -> Self {
         Self {
             inner,
             peer,
-            slow_consumers,
+            meter,
             waiting: None,
         }
     }
@@ -50,16 +52,21 @@ impl<S> StallGuard<S> {
         let peer = &self.peer;
         let waiting = self.waiting.get_or_insert_with(|| {
             peer.stalls();
+            let now = Instant::now();
             Waiting {
-                cut_at: Instant::now() + peer.stall.saturating_mul(2),
+                late_at: now + peer.stall,
+                cut_at: now + peer.stall.saturating_mul(2),
                 next_look: Box::pin(sleep(peer.look_every())),
+                late: None,
             }
         });
         loop {
             ready!(waiting.next_look.as_mut().poll(cx));
             let now = Instant::now();
-            if peer.is_over_budget() {
-                waiting.cut_at = waiting.cut_at.min(now + peer.stall);
+            if waiting.late.is_none() && (now >= waiting.late_at || peer.is_over_budget()) {
+                peer.note_late();
+                waiting.late = Some(Open::count(&self.meter.stalled));
+                waiting.cut_at = now + peer.stall;
             }
             if now >= waiting.cut_at {
                 break;
@@ -68,7 +75,7 @@ impl<S> StallGuard<S> {
             waiting.next_look.as_mut().reset(next);
         }
         if peer.has_readers() && peer.note_slow() {
-            self.slow_consumers.inc();
+            self.meter.slow_consumers.inc();
             tracing::warn!("slow consumer, cut");
         }
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -122,9 +129,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
 mod tests {
     use super::StallGuard;
     use crate::http::HttpSettings;
+    use crate::http::meter::Meter;
     use crate::http::peer::Peer;
     use broker::{Broker, Settings};
-    use prometheus_client::metrics::counter::Counter;
     use std::io::ErrorKind;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,7 +142,7 @@ mod tests {
     struct World {
         broker: Broker,
         peer: Arc<Peer>,
-        slow_consumers: Counter,
+        meter: Meter,
     }
 
     impl World {
@@ -150,14 +157,14 @@ mod tests {
             Self {
                 broker,
                 peer,
-                slow_consumers: Counter::default(),
+                meter: Meter::default(),
             }
         }
 
         /// A connection with room for four bytes.
         fn connection(&self) -> (StallGuard<DuplexStream>, DuplexStream) {
             let (ours, theirs) = tokio::io::duplex(4);
-            let guard = StallGuard::new(ours, Arc::clone(&self.peer), self.slow_consumers.clone());
+            let guard = StallGuard::new(ours, Arc::clone(&self.peer), self.meter.clone());
             (guard, theirs)
         }
     }
@@ -174,7 +181,7 @@ mod tests {
         let cut = ours.write_all(b"i").await.unwrap_err();
         assert_eq!(cut.kind(), ErrorKind::TimedOut);
         assert_eq!(start.elapsed().as_secs(), 60);
-        assert_eq!(world.slow_consumers.get(), 0, "it had no reader");
+        assert_eq!(world.meter.slow_consumers.get(), 0, "it had no reader");
         world.broker.close().await;
     }
 
@@ -196,7 +203,11 @@ mod tests {
         assert_eq!(cut.unwrap_err().kind(), ErrorKind::TimedOut);
         // The third piece comes after 3.3 s, is seen at 4 s, and leaves 30 s to come back.
         assert_eq!(start.elapsed().as_secs(), 34);
-        assert_eq!(world.slow_consumers.get(), 1);
+        assert_eq!(world.meter.slow_consumers.get(), 1);
+        assert!(world.peer.take_late() && !world.peer.take_late());
+        assert_eq!(world.meter.stalled.get(), 1);
+        drop(ours);
+        assert_eq!(world.meter.stalled.get(), 0);
         world.broker.close().await;
     }
 }

@@ -81,8 +81,6 @@ struct Reader {
     request_id: RequestId,
     peer: Arc<Peer>,
     tail: Tail,
-    /// What had come for it when the last chunk was given.
-    seen_bytes: u64,
     /// Taken from the tail, not yet written.
     ready: VecDeque<Arc<Entry>>,
     /// Everything up to here was written.
@@ -114,7 +112,6 @@ impl Reader {
             door,
             peer,
             request_id,
-            seen_bytes: tail.feed().bytes(),
             tail,
             ready: VecDeque::new(),
             cursor,
@@ -149,18 +146,13 @@ impl Reader {
             Phase::Following => self.follow().await,
         };
         self.given = Some(Instant::now());
-        self.seen_bytes = self.tail.feed().bytes();
         Some(chunk)
     }
 
-    /// Whether it left its data untaken for too long, or for a while in which too much came.
+    /// Whether its connection was late, or this stream of a connection with several was.
     fn is_too_slow(&self) -> bool {
-        let Some(waited) = self.given.map(|at| at.elapsed()) else {
-            return false;
-        };
-        let due = self.tail.feed().bytes() - self.seen_bytes;
-        let is_over_budget = due > self.door.settings.reader_budget_bytes;
-        waited >= self.peer.stall || (is_over_budget && waited >= self.peer.look_every())
+        let waited = self.given.map(|at| at.elapsed()).unwrap_or_default();
+        self.peer.take_late() || waited >= self.peer.stall
     }
 
     async fn follow(&mut self) -> Bytes {

@@ -177,7 +177,7 @@ fn watch(mut signals: Signals, until_stdin_ends: bool, stop: Stop) {
     tokio::spawn(async move {
         signals.next().await;
         tracing::info!("draining; a second signal ends at once");
-        if !first.is_draining() {
+        if !first.is_asked() {
             first.ask();
         }
         signals.next().await;
@@ -189,7 +189,7 @@ fn watch(mut signals: Signals, until_stdin_ends: bool, stop: Stop) {
             // Any end of it, also an error, means that the starter is gone.
             let ended = tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await;
             tracing::info!(is_clean = ended.is_ok(), "standard input ended");
-            if !stop.is_draining() {
+            if !stop.is_asked() {
                 stop.ask();
             }
         });

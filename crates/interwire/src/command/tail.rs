@@ -10,13 +10,20 @@ use protocol::Rules;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   interwire tail --type 'task.*' --target agent.sentinel
-  interwire tail --from earliest --count 10 --json | jq .id")]
+  interwire tail --from earliest --count 10 --json | jq .id
+  interwire tail --type task.progress --best-effort")]
 pub struct Arguments {
     #[command(flatten)]
     filter: FilterArgs,
     /// earliest, latest, a cursor, or an RFC 3339 time
     #[arg(long, default_value = "latest", value_name = "CURSOR")]
     from: String,
+    /// What to do when something is no longer kept: say so and go on, or stop
+    #[arg(long, value_enum, default_value_t = OnGap::Skip, value_name = "WHAT")]
+    on_gap: OnGap,
+    /// Only the newest: when this reader falls behind, skip to the end and say how much was missed
+    #[arg(long)]
+    best_effort: bool,
     /// Stop after this many envelopes
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -30,11 +37,24 @@ pub struct Arguments {
     connection: Connection,
 }
 
+/// As the exchange spells it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnGap {
+    Skip,
+    Fail,
+}
+
 /// Follows until it is stopped.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let client = arguments.connection.client()?;
     let from = From::from(arguments.from.as_str());
     let mut live = client.subscribe(arguments.filter.filter(), from);
+    if arguments.best_effort {
+        live = live.best_effort();
+    }
+    if let OnGap::Fail = arguments.on_gap {
+        live = live.on_gap(client::OnGap::Fail);
+    }
     let paint = Paint::of_stdout();
     let mut left = arguments.count;
     while left != Some(0) {
@@ -49,7 +69,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
             }
             Event::CaughtUp if arguments.until_caught_up => break,
             Event::CaughtUp => {}
-            Event::Gap(what) => output::note(&format!("gap: {what}")),
+            Event::Gap(gap) => output::note(&format!("gap: {gap}")),
             Event::Reconnecting(reason) => output::note(&format!("reconnecting: {reason}")),
         }
     }

@@ -184,6 +184,18 @@ pub static SETTINGS: &[Setting] = &[
         "Bytes of publishes that may wait."
     ),
     number!(
+        "connection_queue_max",
+        1,
+        broker.connection_queue_max,
+        "Publishes of one connection that may wait."
+    ),
+    number!(
+        "connection_queue_bytes_max",
+        1024 => 4 << 30,
+        broker.connection_queue_bytes_max,
+        "Bytes of publishes of one connection that may wait."
+    ),
+    number!(
         "queue_wait_ms",
         0,
         broker.queue_wait_ms,
@@ -207,6 +219,18 @@ pub static SETTINGS: &[Setting] = &[
         1,
         broker.channel_matches_max,
         "Matches a live channel remembers before a slow reader must read the file."
+    ),
+    number!(
+        "readers_max",
+        1,
+        broker.readers_max,
+        "Live readers of all connections together."
+    ),
+    number!(
+        "best_effort_max",
+        1,
+        broker.best_effort_max,
+        "Messages that may wait for a best-effort reader before it is taken to the newest."
     ),
     number!(
         "lease_ms",
@@ -303,10 +327,22 @@ pub static SETTINGS: &[Setting] = &[
         "Operations of one socket that may wait for their answer, besides publishes."
     ),
     number!(
+        "http.connections_max",
+        1,
+        http.connections_max,
+        "Connections at once; more are told to come back."
+    ),
+    number!(
         "http.reader_bytes_max",
         1024,
         http.reader_bytes_max,
         "Bytes of deliveries in one answer."
+    ),
+    number!(
+        "http.reader_budget_bytes",
+        1024,
+        http.reader_budget_bytes,
+        "Bytes that may come for a connection's readers while it takes nothing; with more it is too slow before the stall time is over."
     ),
     number!(
         "http.write_stall_ms",
@@ -340,10 +376,16 @@ pub static SETTINGS: &[Setting] = &[
         }
     ),
     number!(
+        "http.drain_notice_ms",
+        0,
+        http.drain_notice_ms,
+        "Milliseconds from the first stop signal to the drain, in which only readiness is off."
+    ),
+    number!(
         "http.drain_grace_ms",
         0,
         http.drain_grace_ms,
-        "Milliseconds from the first stop signal to the end."
+        "Milliseconds from the beginning of the drain to the end."
     ),
     number!(
         "http.drain_retry_ms",

@@ -13,6 +13,7 @@ mod crash;
 mod demo;
 mod http;
 mod process;
+mod raw;
 mod serve;
 mod settings;
 mod tour;

@@ -121,6 +121,11 @@ impl Exchange {
         line.trim_end().to_owned()
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().expect("it was running");

@@ -103,7 +103,7 @@ async fn patiently<E>(
         match timeout(peer.look_every(), written.as_mut()).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(_)) => return Err(Broken::Gone),
-            Err(_) if start.elapsed() >= peer.stall || peer.is_over_budget() => {
+            Err(_) if start.elapsed() >= peer.stall || peer.take_late() => {
                 return Err(Broken::Slow);
             }
             Err(_) => {}

@@ -1,2 +1,9 @@
 //! The cases that the exchange is judged by, one file each, named by their number: what is given, what
 //! is done, what must come of it, through every door that has it.
+
+mod t01_exact_tail;
+mod t03_wrong_cursor;
+mod t05_id_rules;
+mod t06_slow_reader;
+mod t15_bytes;
+mod t16_time_and_ids;
