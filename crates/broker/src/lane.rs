@@ -38,8 +38,11 @@ impl Gate {
         }
     }
 
-    /// A share, if there is room for it now.
+    /// A share, if there is room for it now. More than the gate can hold never goes through at once.
     pub(crate) fn try_enter(&self, messages: usize, bytes: usize) -> Option<Share> {
+        if messages > self.messages_max || bytes > self.bytes_max {
+            return None;
+        }
         let (messages, bytes) = self.cost(messages, bytes);
         let messages = Arc::clone(&self.messages).try_acquire_many_owned(messages);
         let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(bytes);
@@ -49,7 +52,8 @@ impl Gate {
         })
     }
 
-    /// Waits for a share; first come, first served. `None` never happens while the gate lives.
+    /// Waits for a share; first come, first served. What is larger than the whole gate takes all of
+    /// it. `None` never happens while the gate lives.
     pub(crate) async fn enter(&self, messages: usize, bytes: usize) -> Option<Share> {
         let (messages, bytes) = self.cost(messages, bytes);
         let messages = Arc::clone(&self.messages).acquire_many_owned(messages);
@@ -61,7 +65,6 @@ impl Gate {
         })
     }
 
-    /// What is larger than the whole gate takes all of it.
     fn cost(&self, messages: usize, bytes: usize) -> (u32, u32) {
         let cost = |wanted: usize, max: usize| u32::try_from(wanted.min(max)).unwrap_or(u32::MAX);
         (
@@ -114,15 +117,17 @@ impl Lane {
 mod tests {
     use super::Gate;
 
-    #[test]
-    fn a_gate_is_bounded_both_ways_and_lets_the_too_large_pass_alone() {
+    #[tokio::test]
+    async fn a_gate_is_bounded_both_ways_and_lets_the_too_large_pass_alone() {
         let gate = Gate::new(2, 100);
         let one = gate.try_enter(1, 60).expect("room");
         assert!(gate.try_enter(1, 60).is_none(), "bytes");
         let two = gate.try_enter(1, 40).expect("room");
         assert!(gate.try_enter(1, 0).is_none(), "messages");
         drop((one, two));
-        let large = gate.try_enter(5, 1_000).expect("room for all");
+        assert!(gate.try_enter(3, 10).is_none(), "not together");
+        assert!(gate.try_enter(1, 101).is_none(), "not without waiting");
+        let large = gate.enter(1, 1_000).await.expect("room for all");
         assert!(gate.try_enter(1, 1).is_none());
         drop(large);
         assert!(gate.try_enter(1, 1).is_some());

@@ -181,7 +181,7 @@ impl Handle {
 
     async fn slot(&self) -> Result<Slot<'_>, Rejection> {
         match timeout(self.patience(), self.shared.requests.reserve()).await {
-            Ok(Ok(place)) => Ok(place),
+            Ok(Ok(slot)) => Ok(slot),
             Ok(Err(_)) => Err(crate::serve::draining()),
             Err(_) => Err(overloaded()),
         }

@@ -6,7 +6,9 @@
     missing_docs
 )]
 
+mod best_effort;
 mod delivery;
+mod fairness;
 mod publish;
 mod restart;
 mod tail;

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Looks at what is due happen this often within the stall time: a reader that pauses for less is
 /// only busy.
@@ -26,6 +27,8 @@ pub(crate) struct Peer {
     is_late: AtomicBool,
     /// Whether it was told that it is too slow, or was cut for it.
     is_slow: AtomicBool,
+    /// Its place among all connections, until nobody uses it any more.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Default)]
@@ -43,7 +46,11 @@ pub(crate) struct Owed {
 
 impl Peer {
     /// A connection without readers.
-    pub(crate) fn new(handle: &Handle, settings: &HttpSettings) -> Self {
+    pub(crate) fn new(
+        handle: &Handle,
+        settings: &HttpSettings,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Self {
         Self {
             handle: handle.connection(),
             feeds: Mutex::default(),
@@ -51,6 +58,7 @@ impl Peer {
             stall: settings.write_stall(),
             is_late: AtomicBool::new(false),
             is_slow: AtomicBool::new(false),
+            _room: room,
         }
     }
 

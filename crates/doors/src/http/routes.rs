@@ -165,7 +165,8 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
         _ if neighbour.is_err() => neighbour.map(|()| Response::new(Body::empty())),
         Ok(params) => {
             let peer = parts.extensions.remove::<Arc<Peer>>();
-            let peer = peer.unwrap_or_else(|| Arc::new(Peer::new(&door.handle, &door.settings)));
+            let peer =
+                peer.unwrap_or_else(|| Arc::new(Peer::new(&door.handle, &door.settings, None)));
             let (door, request_id) = (Arc::clone(&door), request_id.clone());
             (route.handler)(Call {
                 door,

@@ -21,7 +21,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 /// Pause after a refusal to accept, such as too many open files.
@@ -114,10 +114,7 @@ async fn accept(listener: &TcpListener, host: &Arc<Host>) -> std::convert::Infal
             continue;
         };
         let served = Arc::clone(host);
-        let connect = async move {
-            connect(&served, connection).await;
-            drop(room);
-        };
+        let connect = async move { connect(&served, connection, room).await };
         if host.door.stop.is_draining() {
             // Nobody waits for these.
             tokio::spawn(connect);
@@ -143,14 +140,14 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
 }
 
 /// Serves one connection until it ends, is told to drain, or everything ends.
-async fn connect(host: &Host, connection: TcpStream) {
+async fn connect(host: &Host, connection: TcpStream, room: OwnedSemaphorePermit) {
     let door = &host.door;
     let _open = Open::count(&door.meter.connections);
     // Without this, small frames wait for the peer's delayed acknowledgement: 40 ms.
     if let Err(error) = connection.set_nodelay(true) {
         tracing::debug!(%error, "nodelay could not be set");
     }
-    let peer = Arc::new(Peer::new(&door.handle, &door.settings));
+    let peer = Arc::new(Peer::new(&door.handle, &door.settings, Some(room)));
     let guarded = StallGuard::new(connection, Arc::clone(&peer), door.meter.clone());
     let inner = TowerToHyperService::new(host.router.clone());
     let service = service_fn(move |request: Request<Incoming>| {

@@ -153,7 +153,7 @@ mod tests {
                 reader_budget_bytes: budget_bytes,
                 ..HttpSettings::default()
             };
-            let peer = Arc::new(Peer::new(&broker.handle(), &settings));
+            let peer = Arc::new(Peer::new(&broker.handle(), &settings, None));
             Self {
                 broker,
                 peer,

@@ -8,8 +8,8 @@
 
 mod deliveries;
 mod drain;
-mod fidelity;
 mod lines;
+mod load;
 mod messages;
 mod operations;
 mod problems;

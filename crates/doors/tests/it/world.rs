@@ -43,7 +43,10 @@ impl World {
     }
 
     pub async fn with(settings: Settings, http: HttpSettings) -> Self {
-        let broker = Broker::open(settings, 7).expect("an exchange");
+        Self::of(Broker::open(settings, 7).expect("an exchange"), http).await
+    }
+
+    pub async fn of(broker: Broker, http: HttpSettings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (handle, stop) = (broker.handle(), Stop::new());
@@ -329,19 +332,6 @@ impl Socket {
     pub async fn frame(&mut self) -> Value {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("JSON, got {text}"))
-    }
-
-    /// The next text frame; `None` when the socket has ended, well or badly.
-    pub async fn try_frame(&mut self) -> Option<Value> {
-        loop {
-            match within(self.inner.next()).await {
-                Some(Ok(Message::Text(text))) => {
-                    return Some(serde_json::from_str(&text).expect("JSON"));
-                }
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(_) | Err(_)) | None => return None,
-            }
-        }
     }
 
     /// Sends a frame and gives the next answer.

@@ -4,7 +4,6 @@ use crate::process::{Exchange, task};
 use bytes::Bytes;
 use client::{Error, Event, Filter, From, Outcome, Place, SocketEvent};
 use futures_util::StreamExt as _;
-use std::time::Duration;
 
 fn numbered(n: usize) -> Bytes {
     Bytes::from(task(
@@ -92,56 +91,6 @@ async fn a_live_reader_goes_on_after_the_exchange_was_killed() {
     }
     assert!(was_interrupted);
     assert_eq!(read, (0..9).map(numbered).collect::<Vec<_>>());
-}
-
-#[tokio::test]
-async fn envelopes_with_any_line_end_travel_unchanged_on_every_door() {
-    let (_exchange, client) = Exchange::in_memory_with_client();
-    let envelope = |n: usize, ending: &str| {
-        Bytes::from(
-            task(&format!("message-{n:04}"), "agent.b", "conversation-1")
-                .replace(",\"", &format!(",{ending}\"")),
-        )
-    };
-    let sent = [
-        envelope(0, "\n"),
-        envelope(1, "\r\n"),
-        envelope(2, "\r"),
-        envelope(3, "\n\n \t"),
-    ];
-    for envelope in &sent {
-        client.publish(envelope.clone()).await.unwrap();
-    }
-    let mut live = client.subscribe(Filter::new(), From::Earliest);
-    let mut read = Vec::new();
-    while read.len() < sent.len() {
-        if let Event::Envelope { envelope, .. } = live.next().await.unwrap() {
-            read.push(envelope);
-        }
-    }
-    assert_eq!(read, sent, "server-sent events");
-    let place = Place::Inbox("agent:b".into());
-    let pulled = client.pull(&place, 10, Duration::ZERO).await.unwrap();
-    assert_eq!(
-        pulled
-            .into_iter()
-            .map(|one| one.envelope)
-            .collect::<Vec<_>>(),
-        sent,
-        "inbox"
-    );
-    let socket = client.socket().await.unwrap();
-    let mut reader = socket
-        .subscribe(&Filter::new(), &From::Earliest)
-        .await
-        .unwrap();
-    let mut read = Vec::new();
-    while read.len() < sent.len() {
-        if let Some(SocketEvent::Deliver(delivery)) = reader.next().await.unwrap() {
-            read.push(delivery.envelope);
-        }
-    }
-    assert_eq!(read, sent, "socket");
 }
 
 #[tokio::test]

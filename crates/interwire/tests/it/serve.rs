@@ -73,30 +73,6 @@ fn a_taken_port_is_named_with_advice() {
 }
 
 #[test]
-fn the_first_signal_drains_open_readers_and_ends_well() {
-    let exchange = Exchange::in_memory();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let socket = exchange.client().socket().await.unwrap();
-        let everything = client::Filter::new();
-        let mut reader = socket
-            .subscribe(&everything, &client::From::Earliest)
-            .await
-            .unwrap();
-        exchange.signal(Signal::SIGTERM);
-        let mut has_drained = false;
-        while let Ok(Some(event)) = reader.next().await {
-            has_drained |= matches!(event, client::SocketEvent::Draining(_));
-        }
-        assert!(has_drained, "a reader is told before the connection ends");
-    });
-    assert!(exchange.wait().success());
-}
-
-#[test]
 fn it_ends_with_the_program_that_started_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut exchange = Exchange::on(folder.path());

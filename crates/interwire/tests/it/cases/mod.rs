@@ -7,3 +7,5 @@ mod t05_id_rules;
 mod t06_slow_reader;
 mod t15_bytes;
 mod t16_time_and_ids;
+mod t18_drain;
+mod t20_idle;
