@@ -140,37 +140,22 @@ pub(crate) async fn in_turn<T: Send + 'static>(
     run.await.map_err(|_| unreadable())?
 }
 
-/// Records of the journal; the reader learns that it failed, the log learns why. What was dropped
-/// while somebody was reading up to it is no failure: the reader learns that it is too late.
+/// Records of the journal, the first kept ones when those before are not; the reader learns that it
+/// failed, the log learns why.
 fn records(
     reader: &Reader,
     from: u64,
     records_max: usize,
     bytes_max: usize,
 ) -> Result<Vec<journal::Record>, Rejection> {
-    reader
-        .read(from, records_max, bytes_max)
-        .map_err(|error| match error {
-            journal::Error::Expired { first } => expired(reader, from, first),
-            error => {
-                tracing::error!(%error, "the journal cannot be read");
-                unreadable()
-            }
-        })
-}
-
-fn expired(reader: &Reader, from: u64, first: u64) -> Rejection {
-    Fault::new(
-        Code::CursorExpired,
-        "",
-        "ARCHITECTURE cursors",
-        format!(
-            "expected to read on from a record that is still kept, got record {from}; the oldest \
-             cursor that is valid is {}",
-            reader.cursor(first.saturating_sub(1))
-        ),
-    )
-    .into()
+    let mut read = reader.read(from, records_max, bytes_max);
+    while let Err(journal::Error::Expired { first }) = read {
+        read = reader.read(first, records_max, bytes_max);
+    }
+    read.map_err(|error| {
+        tracing::error!(%error, "the journal cannot be read");
+        unreadable()
+    })
 }
 
 impl Shared {
@@ -339,7 +324,7 @@ impl Shared {
         sequence: u64,
     ) -> Result<Option<Arc<Entry>>, Rejection> {
         let mut entries = Vec::with_capacity(1);
-        self.ring.get(&[sequence], &mut entries);
+        self.ring.get(&[sequence], 1, &mut entries);
         if let Some(entry) = entries.pop() {
             return Ok(Some(entry));
         }

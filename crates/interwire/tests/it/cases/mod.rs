@@ -2,6 +2,7 @@
 //! is done, what must come of it, through every door that has it.
 
 mod t01_exact_tail;
+mod t02_expired_cursor;
 mod t03_wrong_cursor;
 mod t05_id_rules;
 mod t06_slow_reader;
