@@ -4,7 +4,14 @@ use crate::tail::unreadable;
 use bytes::Bytes;
 use exchange::RecipientState;
 use protocol::{Header, Party, Rejection, Timestamp};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// Bytes of all frames that are kept in the ring's memory. May be off for a moment, also below zero.
+pub(crate) type FrameBytes = Arc<AtomicI64>;
+
+/// Marks an entry that has left the ring; far from anything that can be added.
+const LEFT: i64 = i64::MIN / 2;
 
 /// A published envelope with its place in the journal. Shared by every reader.
 #[derive(Debug)]
@@ -22,6 +29,9 @@ pub struct Entry {
     /// Frames that doors built once for all readers; each door fills its own.
     event_frame: OnceLock<Bytes>,
     socket_frame: OnceLock<(Box<str>, Bytes)>,
+    /// What the frames add to while the entry is in the ring, and how much it was.
+    frame_bytes: OnceLock<FrameBytes>,
+    own_frame_bytes: AtomicI64,
 }
 
 impl Entry {
@@ -40,6 +50,8 @@ impl Entry {
             recipients,
             event_frame: OnceLock::new(),
             socket_frame: OnceLock::new(),
+            frame_bytes: OnceLock::new(),
+            own_frame_bytes: AtomicI64::new(0),
         }
     }
 
@@ -79,15 +91,23 @@ impl Entry {
 
     /// The server-sent event of this entry, built by the first reader that needs it.
     pub fn event_frame(&self, build: impl FnOnce(&Self) -> Bytes) -> Bytes {
-        self.event_frame.get_or_init(|| build(self)).clone()
+        let built = || {
+            let frame = build(self);
+            self.keeps(frame.len());
+            frame
+        };
+        self.event_frame.get_or_init(built).clone()
     }
 
     /// The socket frame of this entry for readers that chose the reference `reference`. Readers with
     /// the reference of the first one share its bytes; others build their own.
     pub fn socket_frame(&self, reference: &str, build: impl Fn(&Self) -> Bytes) -> Bytes {
-        let (first, frame) = self
-            .socket_frame
-            .get_or_init(|| (reference.into(), build(self)));
+        let built = || {
+            let frame = build(self);
+            self.keeps(frame.len());
+            (reference.into(), frame)
+        };
+        let (first, frame) = self.socket_frame.get_or_init(built);
         if **first == *reference {
             frame.clone()
         } else {
@@ -95,7 +115,32 @@ impl Entry {
         }
     }
 
-    /// What this entry costs in memory, about.
+    /// A frame is kept from now on.
+    fn keeps(&self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(0);
+        let before = self.own_frame_bytes.fetch_add(bytes, Ordering::AcqRel);
+        if before >= 0
+            && let Some(all) = self.frame_bytes.get()
+        {
+            all.fetch_add(bytes, Ordering::AcqRel);
+        }
+    }
+
+    /// Comes into the ring, before any reader can have built a frame; they count from now on.
+    pub(crate) fn join(&self, all: &FrameBytes) {
+        // An entry joins once.
+        let _ = self.frame_bytes.set(Arc::clone(all));
+    }
+
+    /// Leaves the ring with what its frames weigh.
+    pub(crate) fn leave(&self) {
+        let own = self.own_frame_bytes.swap(LEFT, Ordering::AcqRel);
+        if let Some(all) = self.frame_bytes.get() {
+            all.fetch_sub(own.max(0), Ordering::AcqRel);
+        }
+    }
+
+    /// What this entry costs in memory without its frames, about.
     pub(crate) fn bytes(&self) -> usize {
         self.envelope.len() + 512
     }

@@ -1,15 +1,19 @@
 //! The hot ring: the newest durable messages, so that live readers do not touch the file.
 
 use crate::Entry;
+use crate::entry::FrameBytes;
 use parking_lot::RwLock;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A window over the end of the journal, by sequence. Records that are not messages leave a hole.
 #[derive(Debug)]
 pub(crate) struct Ring {
     inside: RwLock<Inside>,
     bytes_max: usize,
+    /// What doors built for the entries and keep with them.
+    frame_bytes: FrameBytes,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +32,7 @@ impl Ring {
                 ..Inside::default()
             }),
             bytes_max,
+            frame_bytes: FrameBytes::default(),
         }
     }
 
@@ -35,16 +40,26 @@ impl Ring {
     pub(crate) fn extend(&self, entries: impl Iterator<Item = Option<Arc<Entry>>>) {
         let mut inside = self.inside.write();
         for entry in entries {
-            inside.bytes += entry.as_ref().map_or(0, |entry| entry.bytes());
+            if let Some(entry) = &entry {
+                inside.bytes += entry.bytes();
+                entry.join(&self.frame_bytes);
+            }
             inside.slots.push_back(entry);
         }
-        while inside.bytes > self.bytes_max {
+        while inside.bytes.saturating_add(self.frame_bytes()) > self.bytes_max {
             let Some(slot) = inside.slots.pop_front() else {
                 break;
             };
             inside.first += 1;
-            inside.bytes -= slot.map_or(0, |entry| entry.bytes());
+            if let Some(entry) = slot {
+                inside.bytes -= entry.bytes();
+                entry.leave();
+            }
         }
+    }
+
+    fn frame_bytes(&self) -> usize {
+        usize::try_from(self.frame_bytes.load(Ordering::Acquire)).unwrap_or(0)
     }
 
     /// The entries of `sequences` as far as the ring holds them, about `bytes_max` bytes but at least
@@ -87,5 +102,64 @@ impl Ring {
                 .cloned()
                 .collect(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ring;
+    use crate::Entry;
+    use bytes::Bytes;
+    use protocol::{Rules, Timestamp};
+    use std::sync::Arc;
+
+    /// An entry that weighs 4,096 bytes without frames.
+    fn entry(sequence: u64) -> Arc<Entry> {
+        let text = format!(
+            r#"{{"v":"1","id":"message-{sequence}","ts":"2026-11-30T16:00:00Z","type":"event","from":"agent.a","to":"agent.b","intent":"test.thing","corr":"conv-0001","reply_to":null,"trace":null,"priority":"normal","requires":null,"payload":{{}},"sig":null}}"#
+        );
+        let rules = Rules::at(Timestamp::default());
+        let (header, _) = protocol::decode(text.as_bytes(), &rules)
+            .into_result()
+            .unwrap();
+        let mut envelope = text.into_bytes();
+        envelope.resize(4_096 - 512, b' ');
+        let at = Timestamp::default();
+        Arc::new(Entry::new(
+            sequence,
+            at,
+            Arc::new(header),
+            envelope.into(),
+            Vec::new(),
+        ))
+    }
+
+    fn held(ring: &Ring) -> Vec<u64> {
+        let all = ring.after(0, usize::MAX).unwrap_or_default();
+        let inside = ring.inside.read();
+        assert!(all.len() <= inside.slots.len());
+        let slots = inside.slots.iter().flatten();
+        slots.map(|entry| entry.sequence).collect()
+    }
+
+    #[test]
+    fn frames_that_are_kept_count_and_are_forgotten_with_their_entry() {
+        let ring = Ring::new(1, 4 * 4_096);
+        let entries: Vec<_> = (1..=6).map(entry).collect();
+        ring.extend(entries[..4].iter().cloned().map(Some));
+        assert_eq!(held(&ring), [1, 2, 3, 4]);
+        let frame = |entry: &Entry| Bytes::from(vec![b'x'; entry.envelope.len() + 512]);
+        entries[1].event_frame(frame);
+        entries[3].socket_frame("s", frame);
+        entries[3].socket_frame("t", frame);
+        assert_eq!(ring.frame_bytes(), 2 * 4_096, "one of each is kept");
+        ring.extend([Some(Arc::clone(&entries[4]))].into_iter());
+        // Seven entries' worth: the first and the second, with its frame, have to go.
+        assert_eq!(held(&ring), [3, 4, 5]);
+        assert_eq!(ring.frame_bytes(), 4_096);
+        entries[0].event_frame(frame);
+        assert_eq!(ring.frame_bytes(), 4_096, "it is not in the ring any more");
+        ring.extend([Some(Arc::clone(&entries[5]))].into_iter());
+        assert_eq!(held(&ring), [4, 5, 6]);
     }
 }

@@ -27,6 +27,9 @@ use tokio::time::{sleep, timeout};
 /// Pause after a refusal to accept, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Bytes of a request's head, and of an answer that waits to be written.
+const HTTP1_BUFFER_BYTES: usize = 64 << 10;
+
 /// Requests that one HTTP/2 connection may have open.
 const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
 
@@ -129,6 +132,7 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_buf_size(HTTP1_BUFFER_BYTES)
         .header_read_timeout(Duration::from_millis(settings.head_wait_ms.max(1)));
     builder
         .http2()
@@ -139,14 +143,26 @@ fn builder(settings: &HttpSettings) -> Builder<TokioExecutor> {
     builder
 }
 
-/// Serves one connection until it ends, is told to drain, or everything ends.
-async fn connect(host: &Host, connection: TcpStream, room: OwnedSemaphorePermit) {
-    let door = &host.door;
-    let _open = Open::count(&door.meter.connections);
+fn prepare(connection: &TcpStream, unsent_bytes_max: u32) {
     // Without this, small frames wait for the peer's delayed acknowledgement: 40 ms.
     if let Err(error) = connection.set_nodelay(true) {
         tracing::debug!(%error, "nodelay could not be set");
     }
+    // Otherwise the system takes up to 4 MiB for a peer that does not read, out of what it has for all
+    // connections of the machine.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = socket2::SockRef::from(connection).set_tcp_notsent_lowat(unsent_bytes_max) {
+        tracing::debug!(%error, "unsent bytes could not be bounded");
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = unsent_bytes_max;
+}
+
+/// Serves one connection until it ends, is told to drain, or everything ends.
+async fn connect(host: &Host, connection: TcpStream, room: OwnedSemaphorePermit) {
+    let door = &host.door;
+    let _open = Open::count(&door.meter.connections);
+    prepare(&connection, door.settings.unsent_bytes_max);
     let peer = Arc::new(Peer::new(&door.handle, &door.settings, Some(room)));
     let guarded = StallGuard::new(connection, Arc::clone(&peer), door.meter.clone());
     let inner = TowerToHyperService::new(host.router.clone());

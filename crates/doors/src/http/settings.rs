@@ -27,6 +27,8 @@ pub struct HttpSettings {
     pub connections_max: usize,
     /// Bytes of deliveries in one answer.
     pub reader_bytes_max: usize,
+    /// Bytes on their way to one connection that the system takes before it has sent them.
+    pub unsent_bytes_max: u32,
     /// Bytes of messages that may come for the readers of a connection while it takes nothing; with
     /// more it counts as too slow before the stall time is over.
     pub reader_budget_bytes: u64,
@@ -63,6 +65,7 @@ impl Default for HttpSettings {
             socket_operations_max: 64,
             connections_max: 16_384,
             reader_bytes_max: 8 << 20,
+            unsent_bytes_max: 128 << 10,
             reader_budget_bytes: 8 << 20,
             write_stall_ms: 30_000,
             page_max: 1_000,

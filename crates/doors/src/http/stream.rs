@@ -27,7 +27,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 const BATCH_MAX: usize = 64;
 
 /// Bytes after which a piece of the body is sent on.
-const CHUNK_BYTES: usize = 256 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 pub(crate) async fn open(call: Call) -> Answer {
     call.door.refuse_late()?;

@@ -17,6 +17,7 @@ mod publish;
 mod redis;
 mod replay;
 mod side_by_side;
+mod stalled;
 mod table;
 mod wire;
 
@@ -51,11 +52,13 @@ pub enum Work {
     Latency,
     /// Reading the journal back, filtered
     Replay,
+    /// Memory of the server over time for readers that stop reading; needs --pid
+    Stalled,
 }
 
 impl Work {
     /// In the order that disturbs least: memory while it is fresh, the journal when it is full.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Idle,
         Self::Decode,
         Self::Publish,
@@ -64,6 +67,7 @@ impl Work {
         Self::Consume,
         Self::Latency,
         Self::Replay,
+        Self::Stalled,
     ];
 }
 
@@ -116,6 +120,12 @@ pub struct Arguments {
     /// Quiet readers, for `idle`
     #[arg(long, default_value_t = 1_000)]
     idle_readers: usize,
+    /// Readers that stop reading, for `stalled`
+    #[arg(long, default_value_t = 1_000)]
+    stalled_readers: usize,
+    /// Messages that pass them by, for `stalled`
+    #[arg(long, default_value_t = 100_000)]
+    messages: usize,
     /// The process that serves --url, on this machine
     #[arg(long)]
     pid: Option<u32>,
@@ -207,6 +217,7 @@ async fn measure(arguments: &Arguments) -> Result<()> {
             Work::Consume => bench.consume().await?,
             Work::Latency => bench.latency().await?,
             Work::Replay => bench.replay().await?,
+            Work::Stalled => bench.stalled(!arguments.work.is_empty()).await?,
         }
     }
     Ok(())

@@ -339,6 +339,12 @@ pub static SETTINGS: &[Setting] = &[
         "Bytes of deliveries in one answer."
     ),
     number!(
+        "http.unsent_bytes_max",
+        4096,
+        http.unsent_bytes_max,
+        "Bytes on their way to one connection that the system takes before it has sent them (Linux)."
+    ),
+    number!(
         "http.reader_budget_bytes",
         1024,
         http.reader_budget_bytes,

@@ -39,7 +39,8 @@ async fn settled(pid: u32) -> Result<f64> {
     }
 }
 
-fn resident(pid: u32) -> Result<f64> {
+/// The resident memory of a process in mebibytes.
+pub fn resident(pid: u32) -> Result<f64> {
     let path = format!("/proc/{pid}/status");
     let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
     mebibytes(&text).with_context(|| format!("expected `VmRSS: N kB` in {path}"))

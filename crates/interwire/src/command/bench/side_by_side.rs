@@ -6,7 +6,7 @@ use super::consume::Situation;
 use super::ours::Ours;
 use super::table::{Column, RATE_AND_TIMES, Table, column};
 use super::wire::{System, Wire, forget};
-use super::{Arguments, ask, consume, fanout, idle, latency, publish, replay, run_name};
+use super::{Arguments, ask, consume, fanout, idle, latency, publish, replay, run_name, stalled};
 use crate::output;
 use anyhow::{Context as _, Result, ensure};
 use broker::Durability;
@@ -27,6 +27,15 @@ const IDLE: &[Column] = &[
     column("after MiB", "after_mib", 1),
     column("growth MiB", "growth_mib", 1),
     column("KiB a reader", "kib_per_reader", 1),
+];
+
+const STALLED: &[Column] = &[
+    column("per second", "rate", 0),
+    column("delivered", "delivered", 0),
+    column("before MiB", "before_mib", 1),
+    column("peak MiB", "peak_mib", 1),
+    column("after MiB", "after_mib", 1),
+    column("told", "told", 0),
 ];
 
 /// The systems under test, and how to measure them.
@@ -280,6 +289,41 @@ impl<'a> Bench<'a> {
         let growth = after - before;
         let each = growth * 1_024.0 / readers as f64;
         table.add(&self.ours.name(), bound, &[before, after, growth, each]);
+        table.print(self.arguments.json)
+    }
+
+    /// Once, and last: it leaves many messages behind.
+    pub async fn stalled(&self, is_asked: bool) -> Result<()> {
+        let Some(pid) = self.arguments.pid else {
+            ensure!(
+                !is_asked,
+                "expected --pid, the process whose memory is read"
+            );
+            output::note("stalled: left out, there is no --pid");
+            return Ok(());
+        };
+        let plan = stalled::Plan {
+            stalled: self.arguments.stalled_readers,
+            messages: self.arguments.messages,
+            size: self.arguments.bytes,
+            pid,
+            is_shown: !self.arguments.json,
+        };
+        let seen = stalled::run(&self.ours, &run_name(), plan).await?;
+        let title = format!(
+            "{} readers that do not read while {} messages pass, one that does",
+            plan.stalled, plan.messages
+        );
+        let mut table = Table::new("stalled", title, STALLED, 0);
+        let values = [
+            seen.rate,
+            seen.delivered as f64,
+            seen.before,
+            seen.peak,
+            seen.after,
+            seen.told as f64,
+        ];
+        table.add(&self.ours.name(), None, &values);
         table.print(self.arguments.json)
     }
 }

@@ -6,7 +6,7 @@ use broker::Durability;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Marks the number of a message inside its bytes, so that a reader finds it without a parser.
 pub const MARK: &[u8] = b"@@";
@@ -132,10 +132,34 @@ impl Connection {
         let stream = TcpStream::connect(&address)
             .await
             .with_context(|| address.clone())?;
+        Self::begin(stream, 1 << 17, wire, run, lane).await
+    }
+
+    /// As [`Self::open`], on a connection that holds little of what is not read.
+    pub async fn open_narrow(wire: &dyn Wire, run: &str, lane: u64) -> Result<Self> {
+        let address = wire.address();
+        let found = tokio::net::lookup_host(&address).await?.next();
+        let found = found.with_context(|| address.clone())?;
+        let socket = match found {
+            std::net::SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            std::net::SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.set_recv_buffer_size(16 << 10)?;
+        let stream = socket.connect(found).await.with_context(|| address)?;
+        Self::begin(stream, 4 << 10, wire, run, lane).await
+    }
+
+    async fn begin(
+        stream: TcpStream,
+        buffer_bytes: usize,
+        wire: &dyn Wire,
+        run: &str,
+        lane: u64,
+    ) -> Result<Self> {
         stream.set_nodelay(true)?;
         let mut connection = Self {
             stream,
-            buffer: Vec::with_capacity(1 << 17),
+            buffer: Vec::with_capacity(buffer_bytes),
             is_unread: false,
         };
         connection.send(&wire.hello(run, lane)).await?;
