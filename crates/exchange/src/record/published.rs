@@ -244,6 +244,7 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         dedupe_key,
         retry,
         settles: None,
+        step: None,
         flow: None,
         fingerprint,
     };

@@ -38,6 +38,7 @@ impl Message {
             dedupe_key: id.into(),
             retry: None,
             settles: None,
+            step: None,
             flow: None,
             fingerprint: digest(id.as_bytes()),
         };
