@@ -219,8 +219,8 @@ codes! {
         LeaseLost = "lease_lost", "the delivery was handed to someone else or already settled";
     }
     IllegalTransition {
-        DuplicateTask = "duplicate_task", "a task of that id is already open";
-        UnknownTask = "unknown_task", "no open task has that id";
+        DuplicateTask = "duplicate_task", "a task of that id is already known";
+        UnknownTask = "unknown_task", "no task has that id";
         IllegalTransition = "illegal_transition", "the task cannot make this move from its state";
         ChildTasksOpen = "child_tasks_open", "a task may not end before its children";
     }
