@@ -6,7 +6,7 @@ use super::kept::{Context, End, Name, Part, Task, overall};
 use super::speech::SERVICE;
 use super::step::{Opening, Step, Terms};
 use super::{TaskState, view::TaskView};
-use crate::{DialectName, Fault, Header, Timestamp};
+use crate::{DialectName, Fault, Header, Party, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Longest id of a task, in bytes: what a filter can name.
@@ -108,6 +108,40 @@ impl Tasks {
     ) -> Result<Option<Moved>, Fault> {
         let verdict = self.judge(header)?;
         Ok(self.perform(at, sequence, header, verdict))
+    }
+
+    /// Makes the move of an envelope that is a record: it was legal, whatever the limits are now. One
+    /// whose task has left memory changes nothing here; the journal knows it.
+    pub fn apply(&mut self, at: Timestamp, sequence: u64, header: &Header) {
+        let open_max = std::mem::replace(&mut self.limits.open_max, usize::MAX);
+        let verdict = self.judge(header);
+        self.limits.open_max = open_max;
+        if let Ok(verdict) = verdict {
+            self.perform(at, sequence, header, verdict);
+        }
+    }
+
+    /// Everybody who has to do with the task that a move is about.
+    #[must_use]
+    pub fn parties(&self, verdict: &Verdict) -> Vec<Party> {
+        let key = match &verdict.0 {
+            Action::Carry | Action::Open(_) => return Vec::new(),
+            Action::Mention(key)
+            | Action::HandOn(key)
+            | Action::RequestCancel(key)
+            | Action::Confirm(key)
+            | Action::Move { task: key, .. } => key,
+        };
+        let Some(task) = self.tasks.get(key) else {
+            return Vec::new();
+        };
+        let mut parties = vec![task.requester.clone()];
+        for party in task.parts.iter().filter_map(|part| part.party.as_ref()) {
+            if !parties.contains(party) {
+                parties.push(party.clone());
+            }
+        }
+        parties
     }
 
     /// The id under which an envelope belongs to its task, where its header says another or none.
