@@ -96,7 +96,7 @@ impl Handle {
         ))
     }
 
-    async fn position(&self, from: &From) -> Result<u64, Rejection> {
+    pub(crate) async fn position(&self, from: &From) -> Result<u64, Rejection> {
         let (shared, from) = (Arc::clone(&self.shared), from.clone());
         tokio::task::spawn_blocking(move || shared.position(&from))
             .await

@@ -22,6 +22,9 @@ mod ring;
 mod serve;
 mod settings;
 mod tail;
+mod task_rows;
+mod task_tail;
+mod tasks;
 mod turn;
 mod watch;
 
@@ -36,6 +39,7 @@ pub use receipt::{Receipt, durability_word};
 pub use request::Published;
 pub use settings::{Settings, Storage};
 pub use tail::{Batch, Tail};
+pub use task_tail::{TaskNews, TaskTail, not_a_request};
 
 pub use deliveries::{AttemptView, DeadLetterView, Delivery, Outcome};
 pub use exchange::{

@@ -100,6 +100,7 @@ impl Broker {
         let origin = reader.cursor(0);
         let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
         let index = writer.reader()?;
+        let tasks = writer.reader()?;
         let (requests, queue) = mpsc::channel(settings.queue_max);
         let (alive, ended) = std::sync::mpsc::channel();
         let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
@@ -129,6 +130,7 @@ impl Broker {
             exchange,
             journal,
             reader,
+            index: tasks,
             ring,
             meter,
             condition,

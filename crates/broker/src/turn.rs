@@ -11,7 +11,7 @@ use crate::ring::Ring;
 use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
 use exchange::{ChannelId, Exchange, PlaceId, Record};
-use journal::{Journal, Reader};
+use journal::{Index, Journal, Reader};
 use protocol::{Code, Fault, Rejection};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub(crate) struct Turn {
     pub exchange: Exchange,
     pub journal: Journal,
     pub reader: Reader,
+    /// For tasks that have left memory.
+    pub index: Index,
     pub ring: Arc<Ring>,
     pub meter: Meter,
     pub condition: Arc<Condition>,

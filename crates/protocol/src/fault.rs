@@ -34,6 +34,8 @@ pub enum Class {
     Expired,
     /// Too fast, or too much waiting.
     RateLimited,
+    /// What was waited for did not come in the time that was given.
+    NoAnswer,
     /// Shutting down; try again elsewhere or later.
     Draining,
     /// Our failure; try again.
@@ -60,13 +62,17 @@ impl Class {
             Self::Invalid | Self::Advice => 422,
             Self::RateLimited => 429,
             Self::Draining | Self::Unavailable => 503,
+            Self::NoAnswer => 504,
         }
     }
 
     /// Whether the same request may succeed later.
     #[must_use]
     pub fn is_retryable(self) -> bool {
-        matches!(self, Self::RateLimited | Self::Draining | Self::Unavailable)
+        matches!(
+            self,
+            Self::RateLimited | Self::NoAnswer | Self::Draining | Self::Unavailable
+        )
     }
 }
 
@@ -191,6 +197,7 @@ codes! {
         // Requests.
         FilterMalformed = "filter_malformed", "the filter cannot be read";
         FilterEmpty = "filter_empty", "the filter must name at least one of type, source, target, topic";
+        NotARequest = "not_a_request", "the envelope asks for nothing that could be waited for";
         UnknownSetting = "unknown_setting", "the configuration names a key that does not exist";
     }
     Unauthenticated {
@@ -198,6 +205,7 @@ codes! {
     }
     Forbidden {
         GovernanceDenied = "governance_denied", "the actor may not take this action";
+        ReservedSender = "reserved_sender", "only the exchange itself speaks under this name";
         ForeignOrigin = "foreign_origin", "a page of another site may not use this exchange";
     }
     NotFound {
@@ -232,6 +240,9 @@ codes! {
     RateLimited {
         Overloaded = "overloaded", "too much is waiting; slow down";
         SlowConsumer = "slow_consumer", "the reader fell too far behind";
+    }
+    NoAnswer {
+        NoReply = "no_reply", "the task has not ended in the time that was given";
     }
     Draining {
         Draining = "draining", "the exchange is shutting down";

@@ -90,7 +90,7 @@ pub(crate) fn bad_request(pointer: &str, detail: impl Into<String>) -> Rejection
 /// Seconds after which a retry makes sense.
 fn retry_after(code: Code) -> Option<&'static str> {
     match code.class() {
-        Class::RateLimited | Class::Draining => Some("1"),
+        Class::RateLimited | Class::NoAnswer | Class::Draining => Some("1"),
         Class::Unavailable => Some("5"),
         Class::Unreadable
         | Class::Invalid

@@ -20,8 +20,8 @@ const OPENINGS: [Opening; 3] = [Opening::Submission, Opening::Handoff, Opening::
 pub(super) fn put_step(out: &mut Vec<u8>, step: &Step) {
     match step {
         Step::Open(terms) => {
-            let flags = u8::from(terms.parent.is_some()) * HAS_PARENT
-                | u8::from(terms.timeout_ms.is_some()) * HAS_TIMEOUT;
+            let flags = (u8::from(terms.parent.is_some()) * HAS_PARENT)
+                | (u8::from(terms.timeout_ms.is_some()) * HAS_TIMEOUT);
             out.extend_from_slice(&[OPEN, number_of(&OPENINGS, &terms.opening), flags]);
             if let Some(parent) = &terms.parent {
                 put_text(out, parent);

@@ -1,0 +1,153 @@
+//! A reader of one task: everything that was said of it, then what comes, then its end.
+
+use crate::handle::Handle;
+use crate::tasks::no_task;
+use crate::{Entry, From, Tail};
+use protocol::task::Step;
+use protocol::{Code, Fault, Filter, Header, Rejection, TaskState};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Messages taken from the journal at a time.
+const BATCH_MAX: usize = 64;
+
+/// What a reader of a task learns.
+#[derive(Debug)]
+pub enum TaskNews {
+    /// The next envelope of the task.
+    Envelope(Arc<Entry>),
+    /// It has ended like this, by this envelope, which was given before. Nothing follows.
+    Ended(TaskState, Arc<Entry>),
+}
+
+/// A reader of one task. Ends with the task.
+#[derive(Debug)]
+pub struct TaskTail {
+    handle: Handle,
+    id: Box<str>,
+    /// Where the envelopes that were there before stand.
+    past: VecDeque<u64>,
+    ready: VecDeque<Arc<Entry>>,
+    /// Everything up to here is in `past` or was before the place that was asked for.
+    seen: u64,
+    live: Option<Tail>,
+    /// How and where it ended.
+    end: Option<(TaskState, u64)>,
+    /// Something came that may have ended it.
+    is_end_unsure: bool,
+}
+
+impl Handle {
+    /// Reads a task from its beginning, or after `after`.
+    ///
+    /// # Errors
+    /// `not_found`, and those of a cursor.
+    pub async fn follow_task(&self, id: &str, after: Option<&From>) -> Result<TaskTail, Rejection> {
+        let after = match after {
+            Some(from) => self.position(from).await?,
+            None => 0,
+        };
+        let (_, seen) = self.shared.reader.range();
+        let history = self.task(id).await?;
+        let id = history.view.id.clone();
+        let rows = self.task_rows(&id).await?;
+        let past = rows.iter().map(|(_, sequence, _)| *sequence);
+        Ok(TaskTail {
+            handle: self.clone(),
+            id,
+            past: past.filter(|at| *at > after && *at <= seen).collect(),
+            ready: VecDeque::new(),
+            seen: seen.max(after),
+            live: None,
+            end: history.view.ended.map(|at| (history.view.state, at)),
+            is_end_unsure: false,
+        })
+    }
+}
+
+impl TaskTail {
+    /// The task's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What comes next; waits for it. Cancelling the wait loses nothing.
+    ///
+    /// # Errors
+    /// `storage_failed` when the journal cannot be read.
+    pub async fn next(&mut self) -> Result<TaskNews, Rejection> {
+        loop {
+            if let Some(sequence) = self.past.front().copied() {
+                let entry = if self.is_after_end(sequence) {
+                    None
+                } else {
+                    self.handle.entry_at(sequence).await?
+                };
+                self.past.pop_front();
+                match entry {
+                    Some(entry) => return Ok(TaskNews::Envelope(entry)),
+                    None => continue,
+                }
+            }
+            if self.is_end_unsure {
+                let history = self.handle.task(&self.id).await?;
+                self.end = history.view.ended.map(|at| (history.view.state, at));
+                self.is_end_unsure = false;
+            }
+            if let Some(entry) = self.ready.pop_front() {
+                if !self.is_after_end(entry.sequence) {
+                    self.seen = entry.sequence;
+                    return Ok(TaskNews::Envelope(entry));
+                }
+                continue;
+            }
+            if let Some((state, at)) = self.end.filter(|(_, at)| *at <= self.seen) {
+                let entry = self.handle.entry_at(at).await?;
+                let entry = entry.ok_or_else(|| no_task(&self.id))?;
+                return Ok(TaskNews::Ended(state, entry));
+            }
+            self.read_on().await?;
+        }
+    }
+
+    async fn read_on(&mut self) -> Result<(), Rejection> {
+        if self.live.is_none() {
+            let filter = Filter::from_pairs([("task", &*self.id)])?;
+            let cursor = self.handle.shared.reader.cursor(self.seen);
+            let from = From::Cursor(cursor.to_string());
+            self.live = Some(self.handle.tail(filter, &from).await?);
+        }
+        if let Some(live) = &mut self.live {
+            let batch = live.next(BATCH_MAX).await?;
+            self.is_end_unsure |= batch.entries.iter().any(|entry| may_end(&entry.header));
+            self.ready.extend(batch.entries);
+        }
+        Ok(())
+    }
+
+    fn is_after_end(&self, sequence: u64) -> bool {
+        self.end.is_some_and(|(_, end)| sequence > end)
+    }
+}
+
+fn may_end(header: &Header) -> bool {
+    match &header.step {
+        Some(Step::Report(state) | Step::Reply(state)) => state.is_terminal(),
+        Some(Step::Answer) => true,
+        Some(Step::Open(_) | Step::RequestCancel) | None => false,
+    }
+}
+
+/// The refusal to wait for the end of what asks for nothing.
+#[must_use]
+pub fn not_a_request(header: &Header) -> Option<Rejection> {
+    if matches!(header.step, Some(Step::Open(_))) {
+        return None;
+    }
+    let detail = format!(
+        "expected an envelope that asks for work or for an answer, got one that does {}",
+        header.act.as_str()
+    );
+    Some(Fault::new(Code::NotARequest, "", "ARCHITECTURE tasks", detail).into())
+}
