@@ -10,4 +10,5 @@ mod delivery;
 mod publish;
 mod restart;
 mod tail;
+mod tasks;
 mod world;
