@@ -39,7 +39,7 @@ pub use receipt::{Receipt, durability_word};
 pub use request::Published;
 pub use settings::{Settings, Storage};
 pub use tail::{Batch, Tail};
-pub use task_tail::{TaskNews, TaskTail, not_a_request};
+pub use task_tail::{TaskNews, TaskTail};
 
 pub use deliveries::{AttemptView, DeadLetterView, Delivery, Outcome};
 pub use exchange::{

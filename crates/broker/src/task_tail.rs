@@ -4,7 +4,7 @@ use crate::handle::Handle;
 use crate::tasks::no_task;
 use crate::{Entry, From, Tail};
 use protocol::task::Step;
-use protocol::{Code, Fault, Filter, Header, Rejection, TaskState};
+use protocol::{Filter, Header, Rejection, TaskState};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -16,8 +16,15 @@ const BATCH_MAX: usize = 64;
 pub enum TaskNews {
     /// The next envelope of the task.
     Envelope(Arc<Entry>),
-    /// It has ended like this, by this envelope, which was given before. Nothing follows.
-    Ended(TaskState, Arc<Entry>),
+    /// The envelope that ended it. Nothing follows.
+    Ended {
+        /// How it ended.
+        state: TaskState,
+        /// By what.
+        entry: Arc<Entry>,
+        /// Whether the reader came from a place after it.
+        is_repeat: bool,
+    },
 }
 
 /// A reader of one task. Ends with the task.
@@ -28,7 +35,8 @@ pub struct TaskTail {
     /// Where the envelopes that were there before stand.
     past: VecDeque<u64>,
     ready: VecDeque<Arc<Entry>>,
-    /// Everything up to here is in `past` or was before the place that was asked for.
+    /// Everything up to here is in `past` or was before the place that was asked for; live reading
+    /// begins after it.
     seen: u64,
     live: Option<Tail>,
     /// How and where it ended.
@@ -78,34 +86,35 @@ impl TaskTail {
     /// `storage_failed` when the journal cannot be read.
     pub async fn next(&mut self) -> Result<TaskNews, Rejection> {
         loop {
-            if let Some(sequence) = self.past.front().copied() {
-                let entry = if self.is_after_end(sequence) {
-                    None
-                } else {
-                    self.handle.entry_at(sequence).await?
-                };
-                self.past.pop_front();
-                match entry {
-                    Some(entry) => return Ok(TaskNews::Envelope(entry)),
-                    None => continue,
-                }
-            }
             if self.is_end_unsure {
                 let history = self.handle.task(&self.id).await?;
                 self.end = history.view.ended.map(|at| (history.view.state, at));
                 self.is_end_unsure = false;
             }
-            if let Some(entry) = self.ready.pop_front() {
-                if !self.is_after_end(entry.sequence) {
-                    self.seen = entry.sequence;
+            let next = match self.past.front() {
+                Some(sequence) => Some(*sequence),
+                None => self.ready.front().map(|entry| entry.sequence),
+            };
+            if let Some((state, at)) = self.end
+                && next.is_none_or(|next| next >= at)
+            {
+                let entry = self.handle.entry_at(at).await?;
+                return Ok(TaskNews::Ended {
+                    state,
+                    entry: entry.ok_or_else(|| no_task(&self.id))?,
+                    is_repeat: next != Some(at),
+                });
+            }
+            if let Some(sequence) = self.past.front() {
+                let entry = self.handle.entry_at(*sequence).await?;
+                self.past.pop_front();
+                if let Some(entry) = entry {
                     return Ok(TaskNews::Envelope(entry));
                 }
                 continue;
             }
-            if let Some((state, at)) = self.end.filter(|(_, at)| *at <= self.seen) {
-                let entry = self.handle.entry_at(at).await?;
-                let entry = entry.ok_or_else(|| no_task(&self.id))?;
-                return Ok(TaskNews::Ended(state, entry));
+            if let Some(entry) = self.ready.pop_front() {
+                return Ok(TaskNews::Envelope(entry));
             }
             self.read_on().await?;
         }
@@ -125,10 +134,6 @@ impl TaskTail {
         }
         Ok(())
     }
-
-    fn is_after_end(&self, sequence: u64) -> bool {
-        self.end.is_some_and(|(_, end)| sequence > end)
-    }
 }
 
 fn may_end(header: &Header) -> bool {
@@ -137,17 +142,4 @@ fn may_end(header: &Header) -> bool {
         Some(Step::Answer) => true,
         Some(Step::Open(_) | Step::RequestCancel) | None => false,
     }
-}
-
-/// The refusal to wait for the end of what asks for nothing.
-#[must_use]
-pub fn not_a_request(header: &Header) -> Option<Rejection> {
-    if matches!(header.step, Some(Step::Open(_))) {
-        return None;
-    }
-    let detail = format!(
-        "expected an envelope that asks for work or for an answer, got one that does {}",
-        header.act.as_str()
-    );
-    Some(Fault::new(Code::NotARequest, "", "ARCHITECTURE tasks", detail).into())
 }

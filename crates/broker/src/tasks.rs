@@ -7,7 +7,9 @@ use crate::task_rows::{self, Row};
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, Receipt};
 use exchange::Exchange;
-use protocol::task::{History, SERVICE, TaskFilter, TaskView, cancel_request, history};
+use protocol::task::{
+    History, Opening, SERVICE, Step, TaskFilter, TaskView, cancel_request, history,
+};
 use protocol::{Code, Fault, Header, Party, Rejection};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -53,6 +55,36 @@ impl Handle {
     ) -> Result<Vec<TaskView>, Rejection> {
         self.look(move |exchange| exchange.tasks(&filter, limit))
             .await
+    }
+
+    /// Publishes an envelope that opens a task, or finds that it was published before; gives the
+    /// receipt and the task's id. Follow the task for its end.
+    ///
+    /// # Errors
+    /// `not_a_request` for an envelope that opens no task, and those of a publish.
+    pub async fn open_task(
+        &self,
+        envelope: bytes::Bytes,
+    ) -> Result<(Receipt, Box<str>), Rejection> {
+        let reading = protocol::decode(&envelope, &self.rules());
+        if let Some(header) = &reading.header
+            && !asks(header)
+        {
+            return Err(not_a_request(header));
+        }
+        let receipt = self.accept(envelope).await?;
+        let entry = self.entry_at(receipt.cursor.sequence).await?;
+        let header = entry.map_or_else(
+            || Arc::clone(&receipt.header),
+            |entry| Arc::clone(&entry.header),
+        );
+        Ok((receipt, task_of(&header)))
+    }
+
+    /// The cursor of a sequence.
+    #[must_use]
+    pub fn cursor_at(&self, sequence: u64) -> journal::Cursor {
+        self.shared.reader.cursor(sequence)
     }
 
     /// Asks those who work on a task to end it: publishes a request to cancel, in the dialect of the
@@ -164,6 +196,35 @@ impl Handle {
             .await
             .map_err(|_| crate::tail::unreadable())?
     }
+}
+
+/// Whether an envelope opens a task: a submission or handoff must name it.
+fn asks(header: &Header) -> bool {
+    match &header.step {
+        Some(Step::Open(terms)) => terms.opening == Opening::Question || header.task.is_some(),
+        Some(Step::Report(_) | Step::Reply(_) | Step::Answer | Step::RequestCancel) | None => false,
+    }
+}
+
+/// The id of the task that an envelope opened, from its header as it is stored. A question about
+/// another task names that one.
+fn task_of(header: &Header) -> Box<str> {
+    let is_question = match &header.step {
+        Some(Step::Open(terms)) => terms.opening == Opening::Question,
+        Some(_) | None => false,
+    };
+    match &header.task {
+        Some(task) if !is_question || task.starts_with(&*header.id) => task.clone(),
+        Some(_) | None => header.id.clone(),
+    }
+}
+
+fn not_a_request(header: &Header) -> Rejection {
+    let detail = format!(
+        "expected an envelope that asks for work or for an answer, got one that does {}",
+        header.act.as_str()
+    );
+    Fault::new(Code::NotARequest, "", "ARCHITECTURE tasks", detail).into()
 }
 
 /// The task that the message `id` belongs to, when no task has that id itself.
