@@ -149,6 +149,39 @@ async fn a_stream_of_a_task_has_its_past_then_what_comes_then_a_clean_end() {
 }
 
 #[tokio::test]
+async fn a_socket_watches_a_task_to_its_end_and_serves_on() {
+    let world = World::start().await;
+    let mut socket = world.socket().await;
+    let unknown = socket.ask(r#"{"op":"watch","ref":"w","task":"t1"}"#).await;
+    assert_eq!(unknown["fault"]["code"], "not_found");
+    world.publish(&event("e1", "submitted", "t1", "{}")).await;
+    let subscribed = socket.ask(r#"{"op":"watch","ref":"w","task":"t1"}"#).await;
+    assert_eq!(subscribed, json!({"op": "subscribed", "ref": "w"}));
+    assert_eq!(socket.frame().await["envelope"]["id"], "e1");
+    world.publish(&event("e2", "started", "t1", "{}")).await;
+    assert_eq!(socket.frame().await["envelope"]["id"], "e2");
+    world.publish(&event("e3", "failed", "t1", "{}")).await;
+    let last = socket.frame().await;
+    assert_eq!(last["envelope"]["id"], "e3");
+    let ended = socket.frame().await;
+    let expected = json!({"op": "ended", "ref": "w", "task": "t1", "state": "failed", "id": "e3", "cursor": last["cursor"]});
+    assert_eq!(ended, expected);
+    // The name is free again, and who comes late gets the end at once.
+    socket
+        .send(r#"{"op":"watch","ref":"w","task":"t1","from":"e2"}"#)
+        .await;
+    let ops = [
+        socket.frame().await,
+        socket.frame().await,
+        socket.frame().await,
+    ]
+    .map(|frame| frame["op"].clone());
+    assert_eq!(ops, ["subscribed", "deliver", "ended"]);
+    assert_eq!(socket.ask(r#"{"op":"ping"}"#).await["op"], "pong");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_cancellation_is_asked_of_the_worker_and_ends_with_its_word() {
     let world = World::start().await;
     world.publish(&event("e1", "submitted", "t1", "{}")).await;

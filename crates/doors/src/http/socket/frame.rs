@@ -7,7 +7,7 @@ use crate::http::problem;
 use crate::http::subscriptions::below;
 use axum::body::Bytes;
 use broker::{Cursor, Delivery, Entry, From, Handle, PlaceName, Receipt};
-use protocol::json::{Kind, Limits, Value, read as read_json};
+use protocol::json::{Kind, Limits, Value, push_string, read as read_json};
 use protocol::{Code, Fault, Filter, Party, Reading, Rejection, Rules};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -54,6 +54,10 @@ pub(crate) enum Operation {
     Consume {
         place: PlaceName,
         in_flight_max: usize,
+    },
+    Watch {
+        task: String,
+        from: Option<From>,
     },
     Unsubscribe,
     Settle(Settlement),
@@ -132,6 +136,7 @@ fn operation(
     match op.as_deref() {
         Some("publish") => publish(frame, rules),
         Some("subscribe") => subscribe(frame),
+        Some("watch") => watch(frame),
         Some("unsubscribe") => bare(frame, Operation::Unsubscribe),
         Some("ack") => settle(frame, Verdict::Ack),
         Some("nack") => settle(frame, Verdict::Nack),
@@ -141,7 +146,7 @@ fn operation(
         Some(other) => Err(bad_frame(
             "/op",
             format!(
-                "expected `op` to be publish, subscribe, unsubscribe, ack, nack, extend, pull or ping, got {:?}",
+                "expected `op` to be publish, subscribe, watch, unsubscribe, ack, nack, extend, pull or ping, got {:?}",
                 other.chars().take(64).collect::<String>()
             ),
         )),
@@ -226,6 +231,19 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
     Ok(Operation::Follow { filter, from })
 }
 
+fn watch(frame: Value<'_>) -> Result<Operation, Rejection> {
+    let names = ["op", "ref", "task", "from"];
+    let mut members = Members::of(frame, Code::BadFrame).only(&names);
+    let task = members.text("task");
+    let from = members.text("from").map(|text| From::parse(&text));
+    if members.get("task").is_none() {
+        members.refuse("task", "expected `task` to be the id of a task".into());
+    }
+    members.finish()?;
+    let task = task.unwrap_or_default().into_owned();
+    Ok(Operation::Watch { task, from })
+}
+
 fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> {
     let names = ["op", "ref", "inbox", "subscription", "max", "wait_ms"];
     let mut members = Members::of(frame, Code::BadFrame).only(&names);
@@ -296,6 +314,23 @@ pub(crate) fn draining(reference: &str, cursor: Cursor, retry_ms: u64) -> String
     out
 }
 
+/// The end of a watched task, and of its reader.
+pub(crate) fn ended(
+    reference: &str,
+    handle: &Handle,
+    task: &str,
+    state: &str,
+    entry: &Entry,
+) -> String {
+    let mut out = head("ended", reference);
+    out.push_str(",\"task\":");
+    push_string(&mut out, task);
+    let _ = write!(out, ",\"state\":\"{state}\",\"id\":");
+    push_string(&mut out, &entry.header.id);
+    let _ = write!(out, ",\"cursor\":\"{}\"}}", handle.cursor(entry));
+    out
+}
+
 pub(crate) fn receipt(reference: &str, receipt: &Receipt) -> String {
     let mut out = head("receipt", reference);
     out.push_str(",\"receipt\":");
@@ -360,138 +395,4 @@ pub(crate) fn settled(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{FrameLimits, Incoming, Operation, plain, read};
-    use broker::{From, PlaceName};
-    use protocol::{Party, Rules, Timestamp};
-    use std::time::Duration;
-
-    fn frame(text: &str) -> Incoming {
-        let limits = FrameLimits {
-            frame_bytes_max: 400,
-            pull_max: 100,
-            pull_wait_ms_max: 1_000,
-        };
-        let mut rules = Rules::at(Timestamp::default());
-        rules.envelope_bytes_max = 100;
-        read(text, &rules, &limits)
-    }
-
-    fn refusal(text: &str) -> (String, String) {
-        let refused = frame(text).operation.expect_err(text);
-        (refused.code().to_string(), refused.first().pointer.clone())
-    }
-
-    #[test]
-    fn the_reference_is_echoed_as_written() {
-        let incoming = frame(r#"{"op":"ping","ref":"a\u0062\"c"}"#);
-        assert!(matches!(incoming.operation, Ok(Operation::Ping)));
-        assert_eq!(
-            plain("pong", &incoming.reference),
-            r#"{"op":"pong","ref":"a\u0062\"c"}"#
-        );
-        assert_eq!(
-            plain("pong", &frame(r#"{"op":"ping"}"#).reference),
-            r#"{"op":"pong"}"#
-        );
-    }
-
-    #[test]
-    fn an_envelope_is_taken_exactly_as_it_stands_in_the_frame() {
-        let text =
-            "{ \"envelope\" :  {\"n\": 9007199254740993,\n \"f\":1.10 }  ,\"op\":\"publish\"}";
-        let Ok(Operation::Publish { envelope, .. }) = frame(text).operation else {
-            panic!("expected a publish");
-        };
-        assert_eq!(&envelope[..], b"{\"n\": 9007199254740993,\n \"f\":1.10 }");
-    }
-
-    #[test]
-    fn readers_are_live_or_durable() {
-        let Ok(Operation::Follow { filter, from }) =
-            frame(r#"{"op":"subscribe","filter":{"type":"task.*"},"from":"earliest"}"#).operation
-        else {
-            panic!("expected a live reader");
-        };
-        assert_eq!(filter.to_json(), r#"{"type":["task.*"]}"#);
-        assert_eq!(from, From::Earliest);
-        let Ok(Operation::Consume {
-            place,
-            in_flight_max,
-        }) = frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3}"#).operation
-        else {
-            panic!("expected a durable reader");
-        };
-        assert_eq!(
-            (place, in_flight_max),
-            (PlaceName::Inbox(Party::parse("agent:b")), 3)
-        );
-        let Ok(Operation::Pull { max, wait, .. }) =
-            frame(r#"{"op":"pull","subscription":"s","wait_ms":250}"#).operation
-        else {
-            panic!("expected a pull");
-        };
-        assert_eq!((max, wait), (16, Duration::from_millis(250)));
-    }
-
-    #[test]
-    fn bad_frames_are_named_and_pointed_at() {
-        let long = format!(r#"{{"op":"publish","envelope":"{}"}}"#, "x".repeat(120));
-        let longer = format!(r#"{{"op":"ping","ref":"{}"}}"#, "x".repeat(500));
-        let cases = [
-            ("nonsense", "malformed_json", ""),
-            ("[]", "bad_frame", ""),
-            ("{}", "bad_frame", "/op"),
-            (r#"{"op":1}"#, "bad_frame", "/op"),
-            (r#"{"op":"shout"}"#, "bad_frame", "/op"),
-            (r#"{"op":"ping","ref":1}"#, "bad_frame", "/ref"),
-            (r#"{"op":"ping","extra":1}"#, "bad_frame", "/extra"),
-            (r#"{"op":"publish"}"#, "bad_frame", "/envelope"),
-            (r#"{"op":"pull"}"#, "bad_frame", ""),
-            (
-                r#"{"op":"pull","inbox":"a","max":101}"#,
-                "bad_frame",
-                "/max",
-            ),
-            (
-                r#"{"op":"pull","inbox":"a","subscription":"b"}"#,
-                "bad_frame",
-                "",
-            ),
-            (
-                r#"{"op":"subscribe","filter":{"typ":"x"}}"#,
-                "filter_malformed",
-                "/filter/typ",
-            ),
-            (
-                r#"{"op":"subscribe","inbox":"a","from":"latest"}"#,
-                "bad_frame",
-                "/from",
-            ),
-            (
-                r#"{"op":"subscribe","max_in_flight":1}"#,
-                "bad_frame",
-                "/max_in_flight",
-            ),
-            (
-                r#"{"op":"ack","deliveries":[]}"#,
-                "bad_frame",
-                "/deliveries",
-            ),
-            (
-                r#"{"op":"publish","envelope":{"a":"\ud800"}}"#,
-                "invalid_unicode",
-                "/envelope/a",
-            ),
-            (&long, "too_large", "/envelope"),
-            (&longer, "too_large", ""),
-        ];
-        for (text, code, pointer) in cases {
-            assert_eq!(
-                refusal(text),
-                (code.to_owned(), pointer.to_owned()),
-                "{text}"
-            );
-        }
-    }
-}
+mod tests;
