@@ -1,7 +1,7 @@
 //! One task as server-sent events: its past, what comes, its end.
 //!
-//! Envelopes as on `/v1/stream`. A reader of a task gets the envelope that ended it and then
-//! `event: end`; who asked for it gets that envelope as `event: reply`. Then the stream ends.
+//! Envelopes as on `/v1/stream`. The envelope that ended the task is one of them for a reader of the
+//! task, and `event: reply` for who asked. `event: end` follows and says how it ended.
 
 use super::call::{Answer, Call, set_header, typed};
 use super::door::{Door, RequestId};
@@ -175,10 +175,9 @@ impl Reader {
 
     fn end(&mut self, state: TaskState, entry: &Arc<Entry>, is_repeat: bool) -> Bytes {
         self.phase = Phase::Ended;
-        if self.asked.is_some() {
-            return self.envelope("reply", entry);
-        }
-        let last = if is_repeat {
+        let last = if self.asked.is_some() {
+            self.envelope("reply", entry)
+        } else if is_repeat {
             Bytes::new()
         } else {
             self.envelope("", entry)

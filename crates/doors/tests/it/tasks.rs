@@ -336,6 +336,9 @@ async fn who_asks_for_events_sees_the_progress_and_then_the_reply() {
         reply.data.expect("data"),
         result("m-3", "m-1", "result", "{}")
     );
+    let end = events.event().await;
+    assert_eq!(end.name.as_deref(), Some("end"));
+    assert!(end.data.expect("data").contains(r#""state":"completed""#));
     assert_eq!(events.next().await, None);
     let resumed = send().header("last-event-id", progress.id.expect("a cursor"));
     let mut events = crate::world::Events::of(within(resumed.send()).await.expect("an answer"));

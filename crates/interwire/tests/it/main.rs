@@ -14,5 +14,6 @@ mod http;
 mod process;
 mod serve;
 mod settings;
+mod tasks;
 mod tour;
 mod verbs;
