@@ -5,7 +5,7 @@
 //! ids. So nothing that was ever opened is judged as new, and nothing ends twice.
 
 use super::judge::texts;
-use super::kept::{Name, Task};
+use super::kept::{Name, Task, conversation_key};
 use super::step::{Opening, Step};
 use super::tasks::{Limits, Tasks, is_qualified};
 use crate::{DialectName, Header, Timestamp};
@@ -105,8 +105,8 @@ impl Tasks {
     }
 
     fn adopt(&mut self, key: u64, mut task: Task) {
-        task.names.retain(|name| !self.names.contains_key(name));
-        for name in &task.names {
+        task.aliases.retain(|name| !self.names.contains_key(name));
+        for name in [&task.name].into_iter().chain(&task.aliases) {
             self.names.insert(*name, key);
         }
         task.turn = None;
@@ -114,7 +114,8 @@ impl Tasks {
         let is_open = task.end.is_none();
         if is_open {
             if let (DialectName::Aee, Some(conversation)) = (task.dialect, &task.conversation) {
-                self.conversations.insert((Name::of(conversation), key));
+                self.conversations
+                    .insert((conversation_key(conversation), key));
             }
             if let Some(moment) = task.due {
                 self.due.insert((moment, key));
@@ -144,12 +145,13 @@ impl Tasks {
         let Some(task) = self.tasks.remove(&key) else {
             return;
         };
-        for name in &task.names {
+        for name in [&task.name].into_iter().chain(&task.aliases) {
             self.names.remove(name);
             self.forgotten.add(*name, task.last);
         }
-        if let Some(conversation) = &task.conversation {
-            self.conversations.remove(&(Name::of(conversation), key));
+        if let Some(conversation) = task.conversation.as_deref().filter(|_| task.end.is_none()) {
+            self.conversations
+                .remove(&(conversation_key(conversation), key));
         }
         self.qualified -= usize::from(is_qualified(&task));
     }
@@ -160,7 +162,7 @@ impl Tasks {
         let Some(task) = self.tasks.get_mut(&key) else {
             return;
         };
-        let has_children = self.children.contains_key(&Name::of(&task.id));
+        let has_children = self.children.contains_key(&task.name);
         let waits = task.due.is_some() || task.parent.is_some() || has_children;
         if task.end.is_none() && task.turn.is_none() && !waits {
             task.turn = Some(turn);

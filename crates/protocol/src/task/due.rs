@@ -43,7 +43,7 @@ impl Tasks {
                 Some(cause) => spoken.extend(speech::cancelled(task, cause, moment)),
                 None => {
                     let (id, timed_out) = speech::timed_out(task, moment);
-                    for child in self.open_children(&task.id) {
+                    for child in self.open_children(task.name) {
                         let child = self.tasks.get(&child);
                         spoken
                             .extend(child.and_then(|child| speech::cancelled(child, &id, moment)));

@@ -46,7 +46,7 @@ pub fn history<'h>(
         let is_news = lines
             .last()
             .is_none_or(|last| last.state != moved.state || last.by != header.sender);
-        if *moved.task == *id && moved.is_change && is_news {
+        if moved.task == id && moved.is_change && is_news {
             lines.push(Line {
                 state: moved.state,
                 at,

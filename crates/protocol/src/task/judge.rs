@@ -1,7 +1,7 @@
 //! Which task an envelope is about, and whether its move is legal. Nothing changes here.
 
 use super::TaskState;
-use super::kept::{End, Name, Part, Task, qualified};
+use super::kept::{End, Name, Part, Task, conversation_key, qualified};
 use super::speech::SERVICE;
 use super::step::{Opening, Step, Terms};
 use super::tasks::{PARTS_MAX, TASK_ID_BYTES_MAX, Tasks};
@@ -22,7 +22,7 @@ pub(super) enum Action {
     /// Belongs to a task and moves nothing: an acceptance that comes late.
     Mention(u64),
     /// Opens a task under this id.
-    Open(Box<str>),
+    Open(Box<str>, Name),
     /// Adds the recipients to those who work on it.
     HandOn(u64),
     /// Moves parts of a task.
@@ -104,17 +104,15 @@ impl Tasks {
                 return Ok(Action::HandOn(key));
             }
             (Opening::Submission | Opening::Handoff | Opening::Question, Some((_, task))) => {
-                let detail = format!(
-                    "expected a new task, got {:?}, which is {}",
-                    task.id,
-                    task.state().as_str()
-                );
-                return Err(fault(header, Code::DuplicateTask, detail));
+                return Err(known_already(header, task));
             }
         }
-        let id = match (named, terms.opening) {
-            (Some(id), _) => id.into(),
-            (None, Opening::Question) => self.question_id(header),
+        let (id, name) = match (named, terms.opening) {
+            (Some(id), _) => (Box::from(id), Name::of(id)),
+            (None, Opening::Question) => match self.question_id(header) {
+                Ok(free) => free,
+                Err(task) => return Err(known_already(header, task)),
+            },
             // A submission or handoff that names no task opens none.
             (None, Opening::Submission | Opening::Handoff) => return Ok(Action::Carry),
         };
@@ -131,18 +129,35 @@ impl Tasks {
             );
             return Err(fault(header, Code::Overloaded, detail));
         }
-        Ok(Action::Open(id))
+        Ok(Action::Open(id, name))
     }
 
     /// The id of the task that a question opens: its message id, or that and the party when another's
-    /// task has the id. Read back from a record it stands in the header already.
-    fn question_id(&self, header: &Header) -> Box<str> {
-        let long = qualified(&header.id, &header.sender);
-        let is_stored = header.task.as_deref() == Some(&*long);
-        if is_stored || self.names.contains_key(&Name::of(&header.id)) {
-            return long.into();
+    /// task has the id. Read back from a record it stands in the header already. The task that has it,
+    /// when the same question is asked again.
+    fn question_id(&self, header: &Header) -> Result<(Box<str>, Name), &Task> {
+        let name = Name::of(&header.id);
+        let has_other_label = header
+            .task
+            .as_deref()
+            .is_some_and(|task| *task != *header.id);
+        let holder = self.by_name(name).map(|(_, task)| task);
+        if holder.is_none() && !has_other_label {
+            return Ok((header.id.clone(), name));
         }
-        header.id.clone()
+        let long = qualified(&header.id, &header.sender);
+        let is_stored_long = header.task.as_deref() == Some(&*long);
+        match holder {
+            None if !is_stored_long => Ok((header.id.clone(), name)),
+            Some(task) if task.requester == header.sender => Err(task),
+            None | Some(_) => {
+                let name = Name::of(&long);
+                match self.by_name(name) {
+                    Some((_, task)) => Err(task),
+                    None => Ok((long.into(), name)),
+                }
+            }
+        }
     }
 
     /// The task that an envelope is about.
@@ -175,14 +190,15 @@ impl Tasks {
         if header.dialect != DialectName::Aee || header.cause.is_some() {
             return None;
         }
-        let name = Name::of(header.conversation.as_deref()?);
+        let conversation = header.conversation.as_deref()?;
+        let key = conversation_key(conversation);
         let mut found = None;
-        let open = self.conversations.range((name, 0)..=(name, u64::MAX));
+        let open = self.conversations.range((key, 0)..=(key, u64::MAX));
         for (looked_at, (_, key)) in open.enumerate() {
             let task = self.tasks.get(key)?;
-            if task.part_of(&header.sender).is_some() && found.replace((*key, &**task)).is_some()
-                || looked_at == CONVERSATION_MAX
-            {
+            let is_it = task.conversation.as_deref() == Some(conversation)
+                && task.part_of(&header.sender).is_some();
+            if is_it && found.replace((*key, &**task)).is_some() || looked_at == CONVERSATION_MAX {
                 return None;
             }
         }
@@ -263,7 +279,7 @@ fn report(
         return Err(illegal(header, task, from.unwrap_or(task.state()), state));
     }
     if state != TaskState::Cancelled && would_end(task, who, state) {
-        let open = tasks.open_children(&task.id).count();
+        let open = tasks.open_children(task.name).count();
         if open > 0 {
             let detail = format!(
                 "expected the {open} open children of task {:?} to end first, got {}",
@@ -334,6 +350,15 @@ fn unknown(header: &Header) -> Result<Action, Fault> {
         }
         (DialectName::Aep, None) | (DialectName::Aee | DialectName::Uai, _) => Ok(Action::Carry),
     }
+}
+
+fn known_already(header: &Header, task: &Task) -> Fault {
+    let detail = format!(
+        "expected a new task, got {:?}, which is {}",
+        task.id,
+        task.state().as_str()
+    );
+    fault(header, Code::DuplicateTask, detail)
 }
 
 fn illegal(header: &Header, task: &Task, from: TaskState, to: TaskState) -> Fault {

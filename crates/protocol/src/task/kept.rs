@@ -5,17 +5,56 @@
 use super::TaskState;
 use super::step::Opening;
 use crate::{DialectName, Digest, Header, Party, Priority, Timestamp, digest};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 /// What a task is found by: the first half of the digest of an id. Nobody can make two ids of one
 /// name, and an entry costs the same whatever senders write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name(pub(super) [u8; 16]);
 
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.first_chunk().copied().map_or(0, u64::from_le_bytes));
+    }
+}
+
+/// A name is a digest already: half of it is as good as any hash.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Tasks by name.
+pub(super) type Names<V> = HashMap<Name, V, BuildHasherDefault<NameHasher>>;
+
 impl Name {
     pub(super) fn of(id: &str) -> Self {
         let Digest(bytes) = digest(id.as_bytes());
         Self(bytes.first_chunk().copied().unwrap_or_default())
     }
+}
+
+/// A conversation in 64 bits. Two of one number cost a report that names no task its effect, as two
+/// tasks of one conversation do; whoever can make such a pair can open such a task.
+pub(super) fn conversation_key(conversation: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(conversation.as_bytes());
+    hasher.finish()
 }
 
 /// The id of a task whose own id already stands for another's: message ids belong to their sender,
@@ -55,8 +94,10 @@ pub(super) struct Task {
     pub(super) end: Option<End>,
     /// What an envelope about it must say besides; kept only where the exchange may have to speak.
     pub(super) context: Option<Box<Context>>,
-    /// Every name it is found by.
-    pub(super) names: Vec<Name>,
+    /// The name of `id`.
+    pub(super) name: Name,
+    /// Other names it is found by.
+    pub(super) aliases: Vec<Name>,
     /// Its turn to leave memory, while it may.
     pub(super) turn: Option<u64>,
 }
@@ -112,7 +153,8 @@ impl Context {
 impl Task {
     /// The task that `header` opens under `id`.
     pub(super) fn opened(
-        id: &str,
+        id: Box<str>,
+        name: Name,
         opening: Opening,
         header: &Header,
         at: Timestamp,
@@ -132,8 +174,8 @@ impl Task {
             });
         }
         Self {
-            id: id.into(),
             request: (*header.id != *id).then(|| header.id.clone()),
+            id,
             dialect: header.dialect,
             opening,
             requester: header.sender.clone(),
@@ -149,7 +191,8 @@ impl Task {
             last_at: at,
             end: None,
             context: None,
-            names: Vec::new(),
+            name,
+            aliases: Vec::new(),
             turn: None,
         }
     }

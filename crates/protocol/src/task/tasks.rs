@@ -2,7 +2,7 @@
 
 use super::forgotten::Forgotten;
 use super::judge::{Action, Verdict, Who, fresh_parties};
-use super::kept::{Context, End, Name, Part, Task, overall};
+use super::kept::{Context, End, Name, Names, Part, Task, conversation_key, overall};
 use super::speech::SERVICE;
 use super::step::{Opening, Step, Terms};
 use super::{TaskState, view::TaskView};
@@ -35,10 +35,10 @@ impl Default for Limits {
 }
 
 /// What a move did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The task.
-    pub task: Box<str>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved<'t> {
+    /// The task's id.
+    pub task: &'t str,
     /// Where it stands now.
     pub state: TaskState,
     /// Whether anything of it moved.
@@ -51,9 +51,9 @@ pub struct Tasks {
     pub(super) limits: Limits,
     /// By the sequence of the envelope that opened it.
     pub(super) tasks: BTreeMap<u64, Box<Task>>,
-    pub(super) names: BTreeMap<Name, u64>,
+    pub(super) names: Names<u64>,
     /// The open AEE tasks of each conversation.
-    pub(super) conversations: BTreeSet<(Name, u64)>,
+    pub(super) conversations: BTreeSet<(u64, u64)>,
     /// The open children of each parent.
     pub(super) children: BTreeMap<Name, BTreeSet<u64>>,
     /// When the exchange must look at which task.
@@ -84,7 +84,7 @@ impl Tasks {
                 finished_max: limits.finished_max.max(1),
             },
             tasks: BTreeMap::new(),
-            names: BTreeMap::new(),
+            names: Names::default(),
             conversations: BTreeSet::new(),
             children: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -105,7 +105,7 @@ impl Tasks {
         at: Timestamp,
         sequence: u64,
         header: &Header,
-    ) -> Result<Option<Moved>, Fault> {
+    ) -> Result<Option<Moved<'_>>, Fault> {
         let verdict = self.judge(header)?;
         Ok(self.perform(at, sequence, header, verdict))
     }
@@ -125,7 +125,7 @@ impl Tasks {
     #[must_use]
     pub fn parties(&self, verdict: &Verdict) -> Vec<Party> {
         let key = match &verdict.0 {
-            Action::Carry | Action::Open(_) => return Vec::new(),
+            Action::Carry | Action::Open(..) => return Vec::new(),
             Action::Mention(key)
             | Action::HandOn(key)
             | Action::RequestCancel(key)
@@ -150,7 +150,7 @@ impl Tasks {
     pub fn label(&self, header: &Header, verdict: &Verdict) -> Option<Box<str>> {
         let id: &str = match &verdict.0 {
             Action::Carry => return None,
-            Action::Open(id) => {
+            Action::Open(id, _) => {
                 let is_about_another = header
                     .task
                     .as_deref()
@@ -176,12 +176,12 @@ impl Tasks {
         sequence: u64,
         header: &Header,
         verdict: Verdict,
-    ) -> Option<Moved> {
+    ) -> Option<Moved<'_>> {
         let (key, is_change) = match verdict.0 {
             Action::Carry => return None,
             Action::Mention(key) => (key, false),
-            Action::Open(id) => {
-                self.open(&id, at, sequence, header);
+            Action::Open(id, name) => {
+                self.open(id, name, at, sequence, header);
                 (sequence, true)
             }
             Action::HandOn(key) => {
@@ -203,14 +203,13 @@ impl Tasks {
                 (key, false)
             }
         };
+        self.trim();
         let task = self.tasks.get(&key)?;
-        let moved = Moved {
-            task: task.id.clone(),
+        Some(Moved {
+            task: &task.id,
             state: task.state(),
             is_change,
-        };
-        self.trim();
-        Some(moved)
+        })
     }
 
     /// How many tasks are open in memory.
@@ -238,8 +237,8 @@ impl Tasks {
     }
 
     /// The open children of a task.
-    pub(super) fn open_children(&self, parent: &str) -> impl Iterator<Item = u64> {
-        let children = self.children.get(&Name::of(parent));
+    pub(super) fn open_children(&self, parent: Name) -> impl Iterator<Item = u64> {
+        let children = self.children.get(&parent);
         children.into_iter().flatten().copied()
     }
 
@@ -249,16 +248,16 @@ impl Tasks {
         Some(task)
     }
 
-    fn open(&mut self, id: &str, at: Timestamp, sequence: u64, header: &Header) {
+    fn open(&mut self, id: Box<str>, name: Name, at: Timestamp, sequence: u64, header: &Header) {
         let terms = match &header.step {
             Some(Step::Open(terms)) => terms.as_ref().clone(),
             Some(_) | None => Terms::new(Opening::Question),
         };
-        let mut task = Task::opened(id, terms.opening, header, at, sequence);
+        let mut task = Task::opened(id, name, terms.opening, header, at, sequence);
         // A parent that is not open cannot be held back; one that left memory may be.
         let parent = terms.parent.filter(|parent| {
             let name = Name::of(parent);
-            **parent != *id
+            *parent != task.id
                 && match self.by_name(name) {
                     Some((_, parent)) => parent.end.is_none(),
                     None => self.forgotten.may_hold(name),
@@ -281,25 +280,26 @@ impl Tasks {
             task.parent = Some(parent);
         }
         if let (DialectName::Aee, Some(conversation)) = (header.dialect, &header.conversation) {
-            let name = Name::of(conversation);
-            self.conversations.insert((name, sequence));
+            self.conversations
+                .insert((conversation_key(conversation), sequence));
         }
         self.qualified += usize::from(is_qualified(&task));
+        let has_alias = header.dialect != DialectName::Aep && task.request.is_some();
+        self.names.insert(name, sequence);
         self.tasks.insert(sequence, Box::new(task));
-        self.add_name(sequence, id);
-        if header.dialect != DialectName::Aep && *header.id != *id {
-            self.add_name(sequence, &header.id);
+        if has_alias {
+            self.add_alias(sequence, &header.id);
         }
         self.give_turn(sequence);
     }
 
     /// Gives a task one more name, unless the name is another's.
-    fn add_name(&mut self, key: u64, text: &str) {
+    fn add_alias(&mut self, key: u64, text: &str) {
         let name = Name::of(text);
         if !self.names.contains_key(&name)
             && let Some(task) = self.tasks.get_mut(&key)
         {
-            task.names.push(name);
+            task.aliases.push(name);
             self.names.insert(name, key);
         }
     }
@@ -313,7 +313,7 @@ impl Tasks {
         task.parts
             .retain(|part| part.party.is_some() || fresh.is_empty());
         task.parts.extend(fresh.into_iter().map(Part::asked));
-        self.add_name(key, &header.id);
+        self.add_alias(key, &header.id);
     }
 
     fn advance(
@@ -359,7 +359,7 @@ impl Tasks {
             return;
         };
         let state = end.state;
-        let name = Name::of(&task.id);
+        let name = task.name;
         task.end = Some(end);
         task.context = None;
         if let Some(moment) = task.due.take() {
@@ -369,7 +369,8 @@ impl Tasks {
             self.turns.remove(&turn);
         }
         if let Some(conversation) = &task.conversation {
-            self.conversations.remove(&(Name::of(conversation), key));
+            self.conversations
+                .remove(&(conversation_key(conversation), key));
         }
         if let Some(parent) = task.parent.as_deref().map(Name::of) {
             self.unlink(parent, key);

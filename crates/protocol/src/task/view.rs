@@ -83,7 +83,7 @@ impl Tasks {
     }
 
     pub(super) fn view(&self, key: u64, task: &Task) -> TaskView {
-        let children = self.open_children(&task.id);
+        let children = self.open_children(task.name);
         TaskView {
             id: task.id.clone(),
             state: task.state(),
