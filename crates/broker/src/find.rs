@@ -7,7 +7,7 @@ use crate::lane::Lane;
 use crate::ring::Ring;
 use crate::tail::unreadable;
 use journal::{Cursor, CursorFault, Reader};
-use protocol::{Code, Fault, Filter, Party, Rejection, Timestamp};
+use protocol::{Code, Fault, Filter, Header, Party, Rejection, Timestamp};
 use std::sync::Arc;
 
 /// Where a reader starts.
@@ -267,38 +267,10 @@ impl Shared {
         for sequence in sequences {
             found.extend(self.entry(sequence)?);
         }
-        // The index follows the journal; what it has not seen yet is near the end.
         let (_, last) = self.reader.range();
-        if applied < last {
-            match self.ring.after(applied, usize::MAX) {
-                Some(entries) => {
-                    found.extend(entries.into_iter().filter(|entry| *entry.header.id == *id));
-                }
-                None => self.read_after(applied, last, id, &mut found)?,
-            }
-        }
+        let wanted = |header: &Header| *header.id == *id;
+        found.extend(newer(&self.reader, &self.ring, applied, last, &wanted)?);
         Ok(found)
-    }
-
-    /// The index may be far behind, so only what is looked for is kept in memory.
-    fn read_after(
-        &self,
-        applied: u64,
-        last: u64,
-        id: &str,
-        found: &mut Found,
-    ) -> Result<(), Rejection> {
-        let mut position = applied;
-        while position < last {
-            let records = records(&self.reader, position + 1, 4_096, 1 << 20)?;
-            let Some(end) = records.last() else { break };
-            position = end.sequence;
-            for record in &records {
-                let entry = Entry::from_record(record)?.filter(|entry| *entry.header.id == *id);
-                found.extend(entry.map(Arc::new));
-            }
-        }
-        Ok(())
     }
 
     /// One message by its place.
@@ -368,6 +340,36 @@ pub(crate) fn entry(
         Some(record) => Ok(Entry::from_record(record)?.map(Arc::new)),
         None => Ok(None),
     }
+}
+
+/// The wanted messages after `applied`, up to `last`: the index follows the journal, and what it has
+/// not seen yet is near the end. It may be far behind, so only what is wanted is kept in memory.
+pub(crate) fn newer(
+    reader: &Reader,
+    ring: &Ring,
+    applied: u64,
+    last: u64,
+    wanted: &dyn Fn(&Header) -> bool,
+) -> Result<Found, Rejection> {
+    if applied >= last {
+        return Ok(Vec::new());
+    }
+    if let Some(mut entries) = ring.after(applied, usize::MAX) {
+        entries.retain(|entry| wanted(&entry.header));
+        return Ok(entries);
+    }
+    let mut found = Vec::new();
+    let mut position = applied;
+    while position < last {
+        let records = records(reader, position + 1, 4_096, 1 << 20)?;
+        let Some(end) = records.last() else { break };
+        position = end.sequence;
+        for record in &records {
+            let entry = Entry::from_record(record)?.filter(|entry| wanted(&entry.header));
+            found.extend(entry.map(Arc::new));
+        }
+    }
+    Ok(found)
 }
 
 /// The one message with this id, as the caller narrowed it down.

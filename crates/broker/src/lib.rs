@@ -25,6 +25,9 @@ mod ring;
 mod serve;
 mod settings;
 mod tail;
+mod task_rows;
+mod task_tail;
+mod tasks;
 mod turn;
 mod turns;
 mod watch;
@@ -42,6 +45,7 @@ pub use receipt::{Receipt, durability_word};
 pub use request::Published;
 pub use settings::{Settings, Storage};
 pub use tail::{Batch, Feed, Tail};
+pub use task_tail::{TaskNews, TaskTail};
 
 pub use deliveries::{AttemptView, DeadLetterView, Delivery, Outcome};
 pub use exchange::{

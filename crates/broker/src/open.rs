@@ -103,6 +103,7 @@ impl Broker {
         let origin = reader.cursor(0);
         let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
         let index = writer.reader()?;
+        let tasks = writer.reader()?;
         let (requests, queue) = mpsc::channel(settings.queue_max);
         let lane = Arc::new(Lane::common(&settings));
         let (alive, ended) = std::sync::mpsc::channel();
@@ -138,6 +139,7 @@ impl Broker {
             exchange,
             journal,
             reader,
+            index: tasks,
             ring,
             meter,
             condition,

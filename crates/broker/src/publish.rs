@@ -6,7 +6,8 @@ use crate::meter::PublishLabels;
 use crate::request::{Publish, Published, Queued, Request, Room, Ticket};
 use crate::turn::storage_failed;
 use bytes::Bytes;
-use protocol::{Code, Fault, Header, Rejection};
+use protocol::task::SERVICE;
+use protocol::{Code, Fault, Header, Party, Rejection};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -232,6 +233,18 @@ pub fn label(result: &Published) -> &'static str {
         Ok(_) => "accepted",
         Err(rejection) => rejection.code().as_str(),
     }
+}
+
+/// Only the exchange itself speaks under its own name: what it says ends tasks.
+///
+/// # Errors
+/// `reserved_sender`.
+pub(crate) fn refuse_own_name(sender: &Party) -> Result<(), Rejection> {
+    if sender.as_str() != SERVICE {
+        return Ok(());
+    }
+    let detail = format!("expected a sender other than {SERVICE}, which is the exchange itself");
+    Err(Fault::new(Code::ReservedSender, "", "ARCHITECTURE tasks", detail).into())
 }
 
 fn overloaded() -> Rejection {

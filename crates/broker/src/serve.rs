@@ -2,12 +2,13 @@
 
 use crate::channel::Channel;
 use crate::parked::Waiting;
+use crate::publish::refuse_own_name;
 use crate::request::{Listening, Publish, Request};
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, Receipt};
 use bytes::Bytes;
 use exchange::{
-    ChannelId, Consumer, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Settle,
+    ChannelId, Consumer, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Record, Settle,
 };
 use protocol::{Code, Fault, Filter, Header, Party, Rejection, Timestamp};
 use std::sync::Arc;
@@ -66,19 +67,32 @@ impl Turn {
             ticket.answer(Err(draining()));
             return;
         }
+        if let Err(rejection) = refuse_own_name(&header.sender) {
+            ticket.answer(Err(rejection));
+            return;
+        }
         let now = self.clock.now();
         self.batch.messages += 1;
         let result = self
             .accept(now, &header, &envelope)
-            .map(|accepted| Receipt {
-                header,
-                cursor: self.reader.cursor(accepted.sequence),
-                durability: self.settings.durability,
-                duplicate: accepted.duplicate,
-                recipients: accepted.recipients,
-                warnings,
-            });
+            .map(|accepted| self.receipt(header, accepted, warnings));
         self.batch.effects.push(Effect::Published(ticket, result));
+    }
+
+    pub(crate) fn receipt(
+        &self,
+        header: Arc<Header>,
+        accepted: Accepted,
+        warnings: Vec<Fault>,
+    ) -> Receipt {
+        Receipt {
+            header,
+            cursor: self.reader.cursor(accepted.sequence),
+            durability: self.settings.durability,
+            duplicate: accepted.duplicate,
+            recipients: accepted.recipients,
+            warnings,
+        }
     }
 
     /// Accepts one envelope; its record and what follows from it join the batch.
@@ -88,12 +102,25 @@ impl Turn {
         header: &Arc<Header>,
         envelope: &Bytes,
     ) -> Result<Accepted, Rejection> {
+        self.recall_tasks(header)?;
         let sequence = self.journal.next_sequence();
         let publication =
             self.exchange
                 .publish(now, sequence, Arc::clone(header), envelope.clone())?;
         if let Some(record) = &publication.record {
             self.append(record);
+            // The record's facts: the exchange knows the task that the message only meant.
+            let header = match record {
+                Record::Published { header, .. } => header,
+                Record::SubscriptionPut { .. }
+                | Record::SubscriptionRemoved { .. }
+                | Record::Acked { .. }
+                | Record::Failed { .. }
+                | Record::Ended { .. }
+                | Record::Redriven { .. }
+                | Record::PlaceConfigured { .. }
+                | Record::PlacePaused { .. } => header,
+            };
             self.batch.entries.push(Some(Arc::new(Entry::new(
                 sequence,
                 now,

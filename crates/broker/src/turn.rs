@@ -12,7 +12,7 @@ use crate::turns::Turns;
 use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
 use exchange::{ChannelId, Exchange, PlaceId, Record};
-use journal::{Journal, Reader};
+use journal::{Index, Journal, Reader};
 use protocol::{Code, Fault, Rejection};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,6 +47,8 @@ pub(crate) struct Turn {
     pub exchange: Exchange,
     pub journal: Journal,
     pub reader: Reader,
+    /// For tasks that have left memory.
+    pub index: Index,
     pub ring: Arc<Ring>,
     pub meter: Meter,
     pub condition: Arc<Condition>,

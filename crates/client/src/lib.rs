@@ -1,6 +1,6 @@
 //! Rust client of an Interwire exchange.
 //!
-//! [`Client`] speaks the HTTP doors: publish, inboxes, live streams, look-ups. [`Socket`] speaks the
+//! [`Client`] speaks the HTTP doors: publish, ask, inboxes, live streams, tasks, look-ups. [`Socket`] speaks the
 //! `interwire.v1` WebSocket: the same in both directions over one connection.
 //!
 //! Envelopes go in and come out as the bytes they are. This crate reads receipts, deliveries and
@@ -13,6 +13,9 @@
 //! let receipt = client.publish(&b"{\"v\":\"1\"}"[..]).await?;
 //! println!("durable at {}", receipt.cursor);
 //!
+//! let reply = client.ask(&b"{\"v\":\"1\"}"[..], std::time::Duration::from_secs(30)).await?;
+//! println!("{}: {} bytes", reply.state, reply.envelope.len());
+//!
 //! let mut inbox = client.inbox("agent:sentinel");
 //! let delivery = inbox.next().await?;
 //! println!("{} bytes, attempt {}", delivery.envelope.len(), delivery.attempt);
@@ -23,6 +26,7 @@
 //! # Ok(()) }
 //! ```
 
+mod ask;
 mod backoff;
 pub mod chance;
 mod client;
@@ -39,7 +43,9 @@ mod socket;
 mod sse;
 mod subscribe;
 mod subscriptions;
+mod tasks;
 
+pub use ask::{AskEvent, Asking, Reply};
 pub use client::Client;
 pub use error::{Error, Problem, ProblemFault};
 pub use filter::{Filter, From};
@@ -54,3 +60,4 @@ pub use socket::{Parting, Socket, SocketDelivery, SocketEvent, SocketReader, Sub
 pub use sse::{Frame, Parser};
 pub use subscribe::{Event, Subscription};
 pub use subscriptions::DurableSubscription;
+pub use tasks::{TaskQuery, TaskText};

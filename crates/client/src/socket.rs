@@ -35,6 +35,9 @@ pub enum SocketEvent {
     Deliver(SocketDelivery),
     /// Everything that was there when the reader came has been given.
     CaughtUp,
+    /// The watched task has ended, with the envelope that was delivered last; the frame as JSON text.
+    /// Nothing follows.
+    Ended(String),
     /// Something is missing before what comes next.
     Gap(Gap),
     /// The exchange is shutting down: come back and go on after this place.
@@ -185,7 +188,20 @@ impl Socket {
             let asked = follow.pairs().into_iter();
             object.extend(asked.map(|(name, word)| (name.to_owned(), word.into())));
         }
-        self.reader(&members).await
+        self.reader("subscribe", &members).await
+    }
+
+    /// A reader of one task: its envelopes from the first on, or after `from`, then
+    /// [`SocketEvent::Ended`].
+    ///
+    /// # Errors
+    /// `Refused` with `not_found`, `cursor_unknown`.
+    pub async fn watch(&self, task: &str, from: Option<&From>) -> Result<SocketReader, Error> {
+        let members = match from {
+            Some(from) => json!({ "task": task, "from": from.to_string() }),
+            None => json!({ "task": task }),
+        };
+        self.reader("watch", &members).await
     }
 
     /// A durable reader; at most `max_in_flight` deliveries are leased to it at once.
@@ -199,14 +215,14 @@ impl Socket {
                 json!({ "subscription": name, "max_in_flight": max_in_flight })
             }
         };
-        self.reader(&members).await
+        self.reader("subscribe", &members).await
     }
 
-    async fn reader(&self, members: &serde_json::Value) -> Result<SocketReader, Error> {
+    async fn reader(&self, op: &str, members: &serde_json::Value) -> Result<SocketReader, Error> {
         let (events, receiver) = mpsc::channel(READER_QUEUE);
         let (reference, answer) = self
             .wire
-            .subscribe(&frame::members(members), events)
+            .subscribe(op, &frame::members(members), events)
             .await?;
         match answer {
             Answer::Subscribed(cursor) => {
@@ -295,7 +311,8 @@ impl Submitted {
 }
 
 impl SocketReader {
-    /// The next event; `None` after the connection has ended and everything was read.
+    /// The next event; `None` after the connection or the watched task has ended and everything was
+    /// read.
     ///
     /// # Errors
     /// `Refused` when the exchange ended this subscription.

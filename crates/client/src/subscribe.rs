@@ -245,7 +245,7 @@ impl Subscription {
 }
 
 /// RFC 4648 section 4, with padding.
-fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let digits = text
         .strip_suffix(b"==")
         .or(text.strip_suffix(b"="))

@@ -27,6 +27,7 @@ impl Exchange {
             } => {
                 let key = Key::new(&header.sender, &header.dedupe_key);
                 self.dedupe.remember(key, sequence, header.fingerprint);
+                self.tasks.apply(at, sequence, &header);
                 if moves_flow {
                     self.move_flow(at, header.dialect, &envelope);
                 }

@@ -6,6 +6,7 @@ use crate::listen::Channels;
 use crate::places::Places;
 use crate::settings::Settings;
 use crate::subscribe::Subscriptions;
+use protocol::Tasks;
 use protocol::dialect::aep::flow::{Flow, Stats};
 
 /// The state of one space: inboxes, subscriptions, leases, what was seen before.
@@ -16,6 +17,7 @@ pub struct Exchange {
     pub(crate) settings: Settings,
     pub(crate) dedupe: Dedupe,
     pub(crate) flow: Flow,
+    pub(crate) tasks: Tasks,
     pub(crate) places: Places,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) channels: Channels,
@@ -41,6 +43,10 @@ pub struct Counts {
     pub leased: usize,
     /// Dead letters, over all places.
     pub dead: usize,
+    /// Tasks in memory that have not ended.
+    pub tasks_open: usize,
+    /// Tasks in memory that have ended.
+    pub tasks_finished: usize,
 }
 
 impl Exchange {
@@ -48,6 +54,7 @@ impl Exchange {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
+            tasks: Tasks::bounded(settings.tasks),
             settings,
             dedupe: Dedupe::default(),
             flow: Flow::default(),
@@ -70,6 +77,8 @@ impl Exchange {
             waiting: self.places.waiting(),
             leased: self.places.leased(),
             dead: self.places.dead(),
+            tasks_open: self.tasks.open_count(),
+            tasks_finished: self.tasks.finished_count(),
         }
     }
 

@@ -1,10 +1,11 @@
-//! What time does: leases run out, waits end, messages get too old.
+//! What time does: leases run out, waits end, messages get too old, tasks pass their deadlines.
 
 use crate::exchange::Exchange;
 use crate::fail::{Fail, end};
 use crate::outcome::Outcome;
 use crate::place::PlaceId;
 use crate::record::{Ending, Failure};
+use bytes::Bytes;
 use protocol::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +17,9 @@ const LEASE_EXPIRED: Fail<'_> = Fail {
 
 impl Exchange {
     /// Does everything that was due at `now`: leases that ran out are failed attempts, waits end, and
-    /// messages whose time is over leave the places where nobody holds them. `next_sequence` is the
-    /// one that the first record will have.
+    /// messages whose time is over leave the places where nobody holds them. Of tasks whose time is
+    /// over it is said that they are: that envelope is the move. `next_sequence` is the one that the
+    /// first record will have.
     pub fn expire(&mut self, now: Timestamp, next_sequence: u64) -> Outcome {
         let mut outcome = Outcome::default();
         let mut wake = BTreeSet::new();
@@ -48,6 +50,8 @@ impl Exchange {
             );
         }
         self.end_expired(now, &mut outcome);
+        let spoken = self.tasks.expire(now);
+        outcome.speak.extend(spoken.into_iter().map(Bytes::from));
         outcome.wake = wake.into_iter().collect();
         outcome
     }
@@ -71,6 +75,7 @@ impl Exchange {
     /// When to call [`expire`](Self::expire) next; may change with every other call.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.places.next_deadline()
+        let deadlines = [self.places.next_deadline(), self.tasks.next_due()];
+        deadlines.into_iter().flatten().min()
     }
 }

@@ -11,6 +11,7 @@
 //! | `pull`, `settle`, `expire` | leases: handing out, acknowledging, giving back, running out |
 //! | `fail`, `dead_letters` | failed attempts: again later, or a dead letter |
 //! | `in_band` | messages that settle the delivery of another |
+//! | `tasks` | what is asked about tasks; what they may do is decided in `protocol` |
 //! | `configure` | how a place delivers, and whether it does |
 //! | `apply` | the same state again, from records |
 //! | `record` | the bytes of a record |
@@ -36,6 +37,7 @@ mod record;
 mod settings;
 mod settle;
 mod subscribe;
+mod tasks;
 
 pub use configure::PlaceView;
 pub use dead_letters::DeadLetter;

@@ -1,8 +1,8 @@
 //! Whether a message is new, legal and deliverable, and which places get it.
 //!
-//! The order matters: a repeat is recognised before the AEP flow machine judges it, so that a repeated
-//! task event is a duplicate and not an illegal move; and everything that can be refused is refused
-//! before anything changes. Nothing here reads the envelope.
+//! The order matters: a repeat is recognised before its move is judged, so that a repeated task event
+//! is a duplicate and not an illegal move; and everything that can be refused is refused before
+//! anything changes. Nothing here reads the envelope.
 
 mod route;
 
@@ -16,6 +16,7 @@ use crate::place::{Arrival, OrderKey, PlaceId};
 use crate::record::Record;
 use bytes::Bytes;
 use foldhash::quality::FixedState;
+use protocol::task::{SERVICE, Verdict};
 use protocol::{Code, DialectName, Fault, Header, Party, Rejection, Timestamp};
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
@@ -69,23 +70,29 @@ impl Exchange {
     ///
     /// # Errors
     /// `id_conflict`, `identity_malformed` (a wildcard recipient of anything but an event),
-    /// `too_many_targets`, `overloaded` (no recipient's inbox can be opened), and those of
+    /// `too_many_targets`, `overloaded` (no recipient's inbox can be opened), those of
+    /// [`Tasks::judge`](protocol::Tasks::judge) and of
     /// [`Flow::accept`](protocol::dialect::aep::flow::Flow::accept). Nothing has changed then.
     pub fn publish(
         &mut self,
         now: Timestamp,
         sequence: u64,
-        header: Arc<Header>,
+        mut header: Arc<Header>,
         envelope: Bytes,
     ) -> Result<Publication, Rejection> {
         let key = Key::new(&header.sender, &header.dedupe_key);
         if let Some(first) = self.dedupe.first(key) {
             return repeat(first, &header);
         }
-        let route = self.route(&header)?;
+        let verdict = self.tasks.judge(&header)?;
+        if let Some(task) = self.tasks.label(&header, &verdict) {
+            Arc::make_mut(&mut header).task = Some(task);
+        }
+        let route = self.route(&header, &self.listeners(&header, &verdict))?;
         if let Some(facts) = &header.flow {
             self.flow.accept(&header.id, facts)?;
         }
+        self.tasks.perform(now, sequence, &header, verdict);
         self.dedupe.remember(key, sequence, header.fingerprint);
         for party in &route.fresh {
             self.places.open_inbox(self.places.next_id(0), party);
@@ -111,6 +118,17 @@ impl Exchange {
             channels,
             then,
         })
+    }
+
+    /// Who must hear what the exchange itself says of a task, besides those it is addressed to: an
+    /// envelope of most dialects has one address, a task has at least two parties.
+    fn listeners(&self, header: &Header, verdict: &Verdict) -> Vec<Party> {
+        if header.sender.as_str() != SERVICE {
+            return Vec::new();
+        }
+        let mut parties = self.tasks.parties(verdict);
+        parties.retain(|party| !header.recipients.contains(party) && *party != header.sender);
+        parties
     }
 
     /// Puts a message into places.

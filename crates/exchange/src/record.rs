@@ -22,6 +22,7 @@
 
 mod delivery;
 mod published;
+mod step;
 mod wire;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The limits and times an exchange works with.
 
 use crate::delivery_settings::DeliverySettings;
+use protocol::task::Limits as TaskLimits;
 
 /// Limits and times, with their units in their names.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct Settings {
     pub places_max: usize,
     /// Most places that one message may go to.
     pub fan_out_max: usize,
+    /// How many tasks stay in memory.
+    pub tasks: TaskLimits,
 }
 
 impl Default for Settings {
@@ -27,6 +30,7 @@ impl Default for Settings {
             nack_jitter_milli: 100,
             places_max: 1_000_000,
             fan_out_max: 10_000,
+            tasks: TaskLimits::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod ask;
 pub mod bench;
 pub mod completions;
 pub mod config;
@@ -11,5 +12,6 @@ pub mod send;
 pub mod serve;
 pub mod sub;
 pub mod tail;
+pub mod task;
 pub mod validate;
 pub mod version;

@@ -52,10 +52,15 @@ enum Verb {
     Demo(command::demo::Arguments),
     /// Publish envelopes from files, from standard input, or built from options
     Send(Box<command::send::Arguments>),
+    /// Publish a request and wait for its reply
+    Ask(Box<command::ask::Arguments>),
     /// Read a party's inbox
     Inbox(command::inbox::Arguments),
     /// Follow the live stream
     Tail(command::tail::Arguments),
+    /// List, show and call off tasks
+    #[command(subcommand)]
+    Task(command::task::Action),
     /// List, create and remove durable subscriptions
     #[command(subcommand)]
     Sub(command::sub::Action),
@@ -86,8 +91,10 @@ impl Verb {
             Self::Serve(arguments) => command::serve::run(arguments).await,
             Self::Demo(arguments) => command::demo::run(arguments).await,
             Self::Send(arguments) => command::send::run(*arguments).await,
+            Self::Ask(arguments) => command::ask::run(*arguments).await,
             Self::Inbox(arguments) => command::inbox::run(arguments).await,
             Self::Tail(arguments) => command::tail::run(arguments).await,
+            Self::Task(action) => command::task::run(action).await,
             Self::Sub(action) => command::sub::run(action).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,

@@ -54,6 +54,11 @@ impl Paint {
         }
     }
 
+    /// No colours: for standard error.
+    pub fn off() -> Self {
+        Self { is_on: false }
+    }
+
     /// `text` in that colour.
     pub fn paint(self, colour: Colour, text: &str) -> String {
         if !self.is_on {

@@ -34,6 +34,8 @@ pub enum Class {
     Expired,
     /// Too fast, or too much waiting.
     RateLimited,
+    /// What was waited for did not come in the time that was given.
+    NoAnswer,
     /// Shutting down; try again elsewhere or later.
     Draining,
     /// Our failure; try again.
@@ -60,6 +62,7 @@ impl Class {
             Self::Invalid | Self::Advice => 422,
             Self::RateLimited => 429,
             Self::Draining | Self::Unavailable => 503,
+            Self::NoAnswer => 504,
         }
     }
 
@@ -73,7 +76,7 @@ impl Class {
     #[must_use]
     pub fn retry_after_ms(self) -> Option<u64> {
         match self {
-            Self::RateLimited | Self::Draining => Some(1_000),
+            Self::RateLimited | Self::NoAnswer | Self::Draining => Some(1_000),
             Self::Unavailable => Some(5_000),
             Self::Unreadable
             | Self::Invalid
@@ -213,6 +216,7 @@ codes! {
         // Requests.
         FilterMalformed = "filter_malformed", "the filter cannot be read";
         FilterEmpty = "filter_empty", "the filter must name at least one of type, source, target, topic";
+        NotARequest = "not_a_request", "the envelope asks for nothing that could be waited for";
         UnknownSetting = "unknown_setting", "the configuration names a key that does not exist";
     }
     Unauthenticated {
@@ -220,6 +224,7 @@ codes! {
     }
     Forbidden {
         GovernanceDenied = "governance_denied", "the actor may not take this action";
+        ReservedSender = "reserved_sender", "only the exchange itself speaks under this name";
         ForeignOrigin = "foreign_origin", "a page of another site may not use this exchange";
     }
     NotFound {
@@ -241,8 +246,8 @@ codes! {
         LeaseLost = "lease_lost", "the delivery was handed to someone else or already settled";
     }
     IllegalTransition {
-        DuplicateTask = "duplicate_task", "a task of that id is already open";
-        UnknownTask = "unknown_task", "no open task has that id";
+        DuplicateTask = "duplicate_task", "a task of that id is already known";
+        UnknownTask = "unknown_task", "no task has that id";
         IllegalTransition = "illegal_transition", "the task cannot make this move from its state";
         ChildTasksOpen = "child_tasks_open", "a task may not end before its children";
     }
@@ -254,6 +259,9 @@ codes! {
     RateLimited {
         Overloaded = "overloaded", "too much is waiting; slow down";
         SlowConsumer = "slow_consumer", "the reader fell too far behind";
+    }
+    NoAnswer {
+        NoReply = "no_reply", "the task has not ended in the time that was given";
     }
     Draining {
         Draining = "draining", "the exchange is shutting down";

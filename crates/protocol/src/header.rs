@@ -4,7 +4,7 @@
 //! envelope's bytes.
 
 use crate::dialect::aep;
-use crate::{Digest, Party, Retry, Settlement, Timestamp};
+use crate::{Digest, Party, Retry, Settlement, Timestamp, task};
 
 /// Which dialect an envelope is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -182,10 +182,11 @@ pub struct Header {
     pub conversation: Option<Box<str>>,
     /// AEP `correlation_id`, UAI-1 `conversation.correlation_id`.
     pub correlation: Option<Box<str>>,
-    /// The message that caused this one: AEE `reply_to`, AEP `causation_id`, UAI-1
-    /// `conversation.parent_message_id`.
+    /// The message that caused this one: AEE `reply_to`, AEP `causation_id`, UAI-1 the message that an
+    /// acknowledgement, response or error says it answers, else `conversation.parent_message_id`.
     pub cause: Option<Box<str>>,
-    /// The task: AEP `task_id`, UAI-1 `body.task_id` or `delivery.task_ref`; an AEE task is its id.
+    /// The task: AEP `task_id`, UAI-1 `body.task_id` or `delivery.task_ref`; an AEE task is its id. The
+    /// exchange fills in the task that it found, where the envelope names none or calls it otherwise.
     pub task: Option<Box<str>>,
     /// AEP `session_id`.
     pub session: Option<Box<str>>,
@@ -205,6 +206,8 @@ pub struct Header {
     /// Two publishes with the same sender and key are the same message. Usually the id; UAI-1 may
     /// use its idempotency key.
     pub dedupe_key: Box<str>,
+    /// What it does to a task.
+    pub step: Option<task::Step>,
     /// What the AEP flow machine acts on, for the event types that move it.
     pub flow: Option<Box<aep::flow::Facts>>,
     /// Digest of what must be equal for a repeat to be a duplicate and not a conflict: the bytes.

@@ -45,5 +45,5 @@ pub use party::{KINDS, Party};
 pub use rules::{AeePolicy, Mode, Rules};
 pub use session::{SessionMove, SessionState};
 pub use settlement::{Retry, Settlement, SettlementVerdict};
-pub use task::TaskState;
+pub use task::{TaskState, Tasks};
 pub use timestamp::Timestamp;

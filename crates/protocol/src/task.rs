@@ -1,179 +1,43 @@
-//! The task life cycle: states and the moves between them (AEP 5).
+//! Tasks: one state machine for the work that all dialects speak of (AEP 5, AEE 1.3, UAI 4).
 //!
-//! One table for every dialect that speaks of tasks. It knows no ids, parents or time; who keeps
-//! tasks asks [`TaskState::may_become`] before moving one.
+//! | file | what it holds |
+//! |---|---|
+//! | `state` | the states, the moves between them, the one rule of implied moves |
+//! | `step` | what one envelope does to a task, as its dialect reads it |
+//! | `kept` | one task as it is kept: who works on it, where it stands, how it ended |
+//! | `judge` | which task an envelope is about, and whether its move is legal |
+//! | `tasks` | every task of a space, and the moves made |
+//! | `bounds` | what leaves memory, and what comes back |
+//! | `forgotten` | which ids may belong to tasks that only the journal knows |
+//! | `due` | deadlines |
+//! | `speech` | what the exchange says about tasks, in each dialect |
+//! | `view` | what others see of a task |
+//! | `history` | one task again, from its envelopes |
+//!
+//! Pure: time and the place in the journal are arguments. A task's identity is the sequence of the
+//! envelope that opened it. Rebuilding is feeding the accepted envelopes again, in order.
 
-use crate::Act;
-
-/// Where a task stands. There is no `running` and no `resumed`: work that goes on after a pause is
-/// `started` again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the variants are the protocol's own words")]
-pub enum TaskState {
-    Submitted,
-    Accepted,
-    Started,
-    Blocked,
-    Progress,
-    Output,
-    Completed,
-    Failed,
-    Cancelled,
-    TimedOut,
-}
-
-impl TaskState {
-    /// Every state, the four terminal ones last.
-    pub const ALL: [Self; 10] = [
-        Self::Submitted,
-        Self::Accepted,
-        Self::Started,
-        Self::Blocked,
-        Self::Progress,
-        Self::Output,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::TimedOut,
-    ];
-
-    /// The word on the wire: AEP writes it in `payload.state` and after `task.` in the type.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Submitted => "submitted",
-            Self::Accepted => "accepted",
-            Self::Started => "started",
-            Self::Blocked => "blocked",
-            Self::Progress => "progress",
-            Self::Output => "output",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
-        }
-    }
-
-    /// The reverse of [`Self::as_str`].
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
-    }
-
-    /// True when nothing follows.
-    #[must_use]
-    pub fn is_terminal(self) -> bool {
-        match self {
-            Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut => true,
-            Self::Submitted
-            | Self::Accepted
-            | Self::Started
-            | Self::Blocked
-            | Self::Progress
-            | Self::Output => false,
-        }
-    }
-
-    /// The states that may follow. Repeating an open state is always legal and not listed.
-    #[must_use]
-    pub fn next(self) -> &'static [Self] {
-        match self {
-            Self::Submitted => &[
-                Self::Accepted,
-                Self::Failed,
-                Self::Cancelled,
-                Self::TimedOut,
-            ],
-            Self::Accepted => &[Self::Started, Self::Failed, Self::Cancelled, Self::TimedOut],
-            Self::Blocked => &[
-                Self::Started,
-                Self::Progress,
-                Self::Failed,
-                Self::Cancelled,
-                Self::TimedOut,
-            ],
-            Self::Started | Self::Progress | Self::Output => &[
-                Self::Blocked,
-                Self::Progress,
-                Self::Output,
-                Self::Completed,
-                Self::Failed,
-                Self::Cancelled,
-                Self::TimedOut,
-            ],
-            Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut => &[],
-        }
-    }
-
-    /// Whether a task in this state may be reported in `state` next. An open state may repeat; a
-    /// terminal one may not.
-    #[must_use]
-    pub fn may_become(self, state: Self) -> bool {
-        (self == state && !self.is_terminal()) || self.next().contains(&state)
-    }
-
-    /// The state that an act reports, when it reports one. A refused task has failed.
-    #[must_use]
-    pub fn of_act(act: Act) -> Option<Self> {
-        match act {
-            Act::Request => Some(Self::Submitted),
-            Act::Accept => Some(Self::Accepted),
-            Act::Start | Act::Resume => Some(Self::Started),
-            Act::Progress => Some(Self::Progress),
-            Act::Output => Some(Self::Output),
-            Act::Block => Some(Self::Blocked),
-            Act::Complete => Some(Self::Completed),
-            Act::Fail | Act::Refuse => Some(Self::Failed),
-            Act::Cancel => Some(Self::Cancelled),
-            Act::TimeOut => Some(Self::TimedOut),
-            Act::CancelRequest
-            | Act::Inform
-            | Act::Query
-            | Act::Answer
-            | Act::Propose
-            | Act::Ack
-            | Act::Reject
-            | Act::Control => None,
-        }
-    }
-}
+mod bounds;
+mod due;
+mod forgotten;
+mod history;
+mod judge;
+mod kept;
+mod speech;
+mod state;
+mod step;
+mod tasks;
+mod view;
 
 #[cfg(test)]
-mod tests {
-    use super::TaskState::{self, *};
+mod laws;
+#[cfg(test)]
+mod tests;
 
-    #[test]
-    fn the_table_is_the_published_one() {
-        let rows: [(TaskState, [u8; 9]); 6] = [
-            // accepted, started, blocked, progress, output, completed, failed, cancelled, timed_out
-            (Submitted, [1, 0, 0, 0, 0, 0, 1, 1, 1]),
-            (Accepted, [0, 1, 0, 0, 0, 0, 1, 1, 1]),
-            (Started, [0, 0, 1, 1, 1, 1, 1, 1, 1]),
-            (Blocked, [0, 1, 0, 1, 0, 0, 1, 1, 1]),
-            (Progress, [0, 0, 1, 1, 1, 1, 1, 1, 1]),
-            (Output, [0, 0, 1, 1, 1, 1, 1, 1, 1]),
-        ];
-        for (from, row) in rows {
-            for (to, allowed) in TaskState::ALL.into_iter().skip(1).zip(row) {
-                let expected = allowed == 1 || from == to;
-                assert_eq!(from.may_become(to), expected, "{from:?} -> {to:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_leaves_a_terminal_state_and_every_open_state_can_end() {
-        for state in TaskState::ALL {
-            let moves = TaskState::ALL
-                .into_iter()
-                .filter(|to| state.may_become(*to))
-                .count();
-            assert_eq!(moves == 0, state.is_terminal(), "{state:?}");
-            assert!(
-                state.is_terminal() || state.may_become(Cancelled),
-                "{state:?}"
-            );
-            assert_eq!(TaskState::parse(state.as_str()), Some(state));
-        }
-    }
-}
+pub use history::{History, Line, history};
+pub use judge::Verdict;
+pub use speech::{SERVICE, cancel_request};
+pub use state::TaskState;
+pub use step::{CANCEL_INTENT, Opening, Step, Terms};
+pub use tasks::{Limits, Moved, TASK_ID_BYTES_MAX, Tasks};
+pub use view::{PartView, TaskFilter, TaskView};

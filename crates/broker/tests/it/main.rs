@@ -12,4 +12,5 @@ mod fairness;
 mod publish;
 mod restart;
 mod tail;
+mod tasks;
 mod world;

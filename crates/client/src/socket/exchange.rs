@@ -113,14 +113,12 @@ impl Wire {
     /// A question whose answer is followed by events under the same reference.
     pub(super) async fn subscribe(
         &self,
+        op: &str,
         members: &str,
         events: Events,
     ) -> Result<(u64, Answer), Error> {
         let reference = self.references.fetch_add(1, Ordering::Relaxed);
-        let answered = match self
-            .ask(reference, "subscribe", members, Some(events))
-            .await
-        {
+        let answered = match self.ask(reference, op, members, Some(events)).await {
             Ok(answer) => answer.await.unwrap_or_else(|_| Err(self.ended())),
             Err(error) => Err(error),
         };
@@ -276,6 +274,12 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
         }
         "caught_up" => {
             tell(waiting, reference, SocketEvent::CaughtUp).await;
+            return None;
+        }
+        "ended" => {
+            tell(waiting, reference, SocketEvent::Ended(text.to_owned())).await;
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            reference.and_then(|reference| waiting.readers.remove(&reference));
             return None;
         }
         "gap" => {

@@ -50,6 +50,7 @@ fn write_header(out: &mut String, header: &Header) {
         deadline,
         intake,
         dedupe_key,
+        step: _,
         flow: _,
         retry: _,
         settles: _,

@@ -5,6 +5,7 @@
 //! refused. The door keeps no message: readers hold a place in the journal, and what they are sent is
 //! shared. It knows no principals yet: bind it to a loopback address.
 
+mod ask;
 mod base64;
 mod body;
 mod call;
@@ -34,6 +35,9 @@ mod stall;
 mod stop;
 mod stream;
 mod subscriptions;
+mod task_json;
+mod task_stream;
+mod tasks;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};

@@ -48,6 +48,7 @@ pub(crate) async fn index(call: Call) -> Answer {
         ("inboxes", counts.inboxes.to_string()),
         ("durable subscriptions", counts.subscriptions.to_string()),
         ("live filters", counts.channels.to_string()),
+        ("open tasks", counts.tasks_open.to_string()),
         ("waiting deliveries", counts.waiting.to_string()),
         ("leased deliveries", counts.leased.to_string()),
     ];
@@ -72,6 +73,7 @@ th{text-align:left;font-weight:400;padding-right:2rem;opacity:.7}code{font-size:
 const TAIL: &str = "</table><h2>Read</h2><ul>\
 <li><a href=\"/v1/messages?limit=100\">/v1/messages</a>: the journal, as lines</li>\
 <li><a href=\"/v1/stream?from=earliest\">/v1/stream</a>: the journal, live</li>\
+<li><a href=\"/v1/tasks\">/v1/tasks</a>: what was asked for and where it stands</li>\
 <li><a href=\"/v1/subscriptions\">/v1/subscriptions</a>: durable subscriptions</li>\
 <li><a href=\"/v1/openapi.json\">/v1/openapi.json</a>: every route</li>\
 <li><a href=\"/metrics\">/metrics</a>, <a href=\"/healthz\">/healthz</a>, \

@@ -59,6 +59,17 @@ impl Query {
         Ok(found)
     }
 
+    /// Takes a parameter that may come several times.
+    pub(crate) fn take_all(&mut self, name: &'static str) -> Vec<String> {
+        self.taken.push(name);
+        let (found, rest) = std::mem::take(&mut self.pairs)
+            .into_iter()
+            .partition(|(key, _)| key == name);
+        self.pairs = rest;
+        let found: Vec<(String, String)> = found;
+        found.into_iter().map(|(_, value)| value).collect()
+    }
+
     /// Takes a whole number; `default` when it is absent.
     pub(crate) fn number(
         &mut self,

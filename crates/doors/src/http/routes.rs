@@ -7,8 +7,8 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    deliveries, inbox, messages, openapi, operations, origin, socket, stream, subscriptions,
-    validate,
+    ask, deliveries, inbox, messages, openapi, operations, origin, socket, stream, subscriptions,
+    tasks, validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -114,6 +114,14 @@ routes! {
         "Remove a durable subscription and what waits in it";
     Get "/v1/subscriptions/{name}/deliveries" "subscription_deliveries" inbox::subscription,
         "Pull deliveries from a durable subscription";
+    Post "/v1/ask" "ask" ask::ask,
+        "Publish a request and wait for its reply";
+    Get "/v1/tasks" "tasks" tasks::list,
+        "Tasks of all dialects, the newest first";
+    Get "/v1/tasks/{id}" "task" tasks::show,
+        "One task with its past, or as server-sent events until it ends";
+    Post "/v1/tasks/{id}/cancel" "cancel_task" tasks::cancel,
+        "Ask those who work on a task to end it";
     Post "/v1/validate" "validate" validate::validate,
         "The verdict on one envelope, or on many as lines";
     Get "/v1/openapi.json" "openapi" openapi::openapi,

@@ -39,6 +39,8 @@ pub struct HttpSettings {
     pub page_max: usize,
     /// Milliseconds that a pull may wait.
     pub pull_wait_ms_max: u64,
+    /// Milliseconds that who asks may wait for a reply.
+    pub ask_wait_ms_max: u64,
     /// Host names under which a proxy may reach an exchange that listens on loopback, besides the
     /// machine's own.
     pub hosts: Vec<String>,
@@ -70,6 +72,7 @@ impl Default for HttpSettings {
             write_stall_ms: 30_000,
             page_max: 1_000,
             pull_wait_ms_max: 60_000,
+            ask_wait_ms_max: 3_600_000,
             hosts: Vec::new(),
             drain_notice_ms: 0,
             drain_grace_ms: 10_000,

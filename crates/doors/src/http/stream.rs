@@ -68,7 +68,7 @@ pub(crate) fn on_gap(query: &mut Query) -> Result<Option<OnGap>, Rejection> {
 }
 
 /// What a returning reader saw last; it knows better than the address it was first given.
-fn last_event_id(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn last_event_id(headers: &HeaderMap) -> Option<String> {
     let text = std::str::from_utf8(headers.get("last-event-id")?.as_bytes())
         .ok()?
         .trim();
@@ -250,18 +250,40 @@ impl Reader {
 
 /// The event of one message. Line feeds become several `data:` lines, which every client joins
 /// again; a carriage return cannot travel in an event, so such an envelope goes as base64.
-fn event(handle: &Handle, entry: &Entry) -> Bytes {
+pub(crate) fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let mut head = String::with_capacity(48);
     let _ = writeln!(head, "id: {}", handle.cursor(entry));
     frame(&head, &entry.envelope)
+}
+
+/// The event of one envelope under a name of its own; `_base64` is added where that is needed.
+pub(crate) fn named(name: &str, cursor: &str, envelope: &[u8]) -> Bytes {
+    let has_return = envelope.contains(&b'\r');
+    let name = if has_return {
+        format!("{name}_base64")
+    } else {
+        name.to_owned()
+    };
+    let mut out = format!("id: {cursor}\nevent: {name}\n").into_bytes();
+    put_data(&mut out, envelope);
+    out.into()
 }
 
 fn frame(head: &str, envelope: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(head.len() + envelope.len() + 64);
     out.put_slice(head.as_bytes());
     if envelope.contains(&b'\r') {
-        out.put_slice(b"event: base64\ndata: ");
-        base64::encode(&mut out, envelope);
+        out.put_slice(b"event: base64\n");
+    }
+    put_data(&mut out, envelope);
+    out.into()
+}
+
+/// The data and the end of an event.
+fn put_data(out: &mut Vec<u8>, envelope: &[u8]) {
+    if envelope.contains(&b'\r') {
+        out.put_slice(b"data: ");
+        base64::encode(out, envelope);
         out.put_slice(b"\n");
     } else {
         for line in envelope.split(|byte| *byte == b'\n') {
@@ -271,7 +293,6 @@ fn frame(head: &str, envelope: &[u8]) -> Bytes {
         }
     }
     out.put_slice(b"\n");
-    out.into()
 }
 
 #[cfg(test)]

@@ -17,5 +17,6 @@ mod socket;
 mod socket_readers;
 mod stream;
 mod subscriptions;
+mod tasks;
 mod validate;
 mod world;

@@ -137,13 +137,7 @@ impl World {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = within(request.send()).await.expect("an answer");
-        assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Events {
-            body: Box::pin(response.bytes_stream()),
-            text: String::new(),
-        }
+        Events::of(within(request.send()).await.expect("an answer"))
     }
 
     pub async fn socket(&self) -> Socket {
@@ -251,6 +245,15 @@ pub struct Event {
 }
 
 impl Events {
+    pub fn of(response: reqwest::Response) -> Self {
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self {
+            body: Box::pin(response.bytes_stream()),
+            text: String::new(),
+        }
+    }
+
     /// The next block; `None` at the end.
     pub async fn next(&mut self) -> Option<Event> {
         loop {

@@ -26,6 +26,7 @@ fn header(kind: &str, sender: &str, recipients: &[&str], topics: &[&str]) -> Hea
         dedupe_key: "m".into(),
         retry: None,
         settles: None,
+        step: None,
         flow: None,
         fingerprint: digest(b"m"),
     }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Where a message goes. Nothing has changed yet.
 #[derive(Debug, Default)]
 pub(super) struct Route {
-    /// Parties and channels as named, then parties that a wildcard stood for.
+    /// Parties and channels as named, then listeners, then parties that a wildcard stood for.
     pub(super) lines: Vec<(Party, RecipientState)>,
     /// Inboxes of the stored lines in their order, then other places; each once.
     pub(super) places: Vec<PlaceId>,
@@ -23,7 +23,8 @@ pub(super) struct Route {
 const SCAN_MAX: usize = 32;
 
 impl Exchange {
-    pub(super) fn route(&self, header: &Header) -> Result<Route, Fault> {
+    /// `listeners` are parties that get it although it is not addressed to them.
+    pub(super) fn route(&self, header: &Header, listeners: &[Party]) -> Result<Route, Fault> {
         let mut route = Route::default();
         match header.intake {
             Intake::Log => return Ok(route),
@@ -43,6 +44,9 @@ impl Exchange {
                 Some(prefix) => prefixes.push(prefix),
                 None => self.add_party(party, &mut route),
             }
+        }
+        for party in listeners {
+            self.add_party(party, &mut route);
         }
         self.check_room(&route)?;
         for prefix in prefixes {

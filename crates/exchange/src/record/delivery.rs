@@ -255,11 +255,11 @@ fn moment(reader: &mut Reader<'_>) -> Result<Timestamp, RecordError> {
 }
 
 /// Small numbers of either sign stay short: the sign goes to the lowest bit.
-fn put_signed(out: &mut Vec<u8>, number: i64) {
+pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_varint(out, (number.wrapping_shl(1) ^ (number >> 63)) as u64);
 }
 
-fn signed(reader: &mut Reader<'_>) -> Result<i64, RecordError> {
+pub(super) fn signed(reader: &mut Reader<'_>) -> Result<i64, RecordError> {
     let bits = reader.varint()?;
     Ok((bits >> 1) as i64 ^ -((bits & 1) as i64))
 }

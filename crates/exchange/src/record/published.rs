@@ -3,7 +3,7 @@
 //! Replay reads one of these per message, so it allocates only what the header owns.
 
 use super::wire::{Reader, put_text, put_varint};
-use super::{Record, RecordError, delivery};
+use super::{Record, RecordError, delivery, step};
 use crate::place::PlaceId;
 use crate::publish::RecipientState;
 use bytes::Bytes;
@@ -25,7 +25,8 @@ const DEDUPE_KEY: u16 = 1 << 7;
 const LOG: u16 = 1 << 8;
 const MOVES_FLOW: u16 = 1 << 9;
 const RETRY: u16 = 1 << 10;
-const FLAGS_KNOWN: u16 = (1 << 11) - 1;
+const STEP: u16 = 1 << 11;
+const FLAGS_KNOWN: u16 = (1 << 12) - 1;
 
 /// The receipt line is the next of the header's recipients, so its text is not repeated.
 const LINE_IN_ORDER: u8 = 1;
@@ -89,6 +90,7 @@ impl Head<'_> {
             (LOG, header.intake == Intake::Log),
             (MOVES_FLOW, self.moves_flow),
             (RETRY, header.retry.is_some()),
+            (STEP, header.step.is_some()),
         ] {
             flags |= if is_set { flag } else { 0 };
         }
@@ -107,6 +109,9 @@ impl Head<'_> {
         }
         if let Some(retry) = &header.retry {
             delivery::put_retry(out, retry);
+        }
+        if let Some(step) = &header.step {
+            step::put_step(out, step);
         }
         put_varint(out, header.recipients.len() as u64);
         for party in &header.recipients {
@@ -224,6 +229,10 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         true => Some(Box::new(delivery::retry_from(reader)?)),
         false => None,
     };
+    let step = match has(STEP) {
+        true => Some(step::step_from(reader)?),
+        false => None,
+    };
     let header = Header {
         dialect,
         id,
@@ -244,6 +253,7 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         dedupe_key,
         retry,
         settles: None,
+        step,
         flow: None,
         fingerprint,
     };

@@ -6,8 +6,9 @@ use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use bytes::Bytes;
 use proptest::prelude::*;
+use protocol::task::{Opening, Step, Terms};
 use protocol::{
-    Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, Timestamp,
+    Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, TaskState, Timestamp,
 };
 use std::sync::Arc;
 
@@ -32,6 +33,29 @@ fn party() -> impl Strategy<Value = Party> {
     ]
 }
 
+fn step() -> impl Strategy<Value = Step> {
+    let state = || (0..TaskState::ALL.len()).prop_map(|at| TaskState::ALL[at]);
+    let openings = [Opening::Submission, Opening::Handoff, Opening::Question];
+    let terms = (
+        0..3_usize,
+        prop::option::of(text()),
+        prop::option::of(any::<i64>()),
+    );
+    prop_oneof![
+        terms.prop_map(move |(opening, parent, timeout_ms)| {
+            Step::Open(Box::new(Terms {
+                opening: openings[opening],
+                parent,
+                timeout_ms,
+            }))
+        }),
+        state().prop_map(Step::Report),
+        state().prop_map(Step::Reply),
+        Just(Step::Answer),
+        Just(Step::RequestCancel),
+    ]
+}
+
 fn header() -> impl Strategy<Value = Header> {
     let maybe = || prop::option::of(text());
     let words = (
@@ -51,6 +75,7 @@ fn header() -> impl Strategy<Value = Header> {
         prop::option::of(any::<i64>()),
         any::<[u8; 32]>(),
         prop::option::of(retry),
+        prop::option::of(step()),
     );
     (
         words,
@@ -101,6 +126,7 @@ fn header() -> impl Strategy<Value = Header> {
                         })
                     }),
                     settles: None,
+                    step: rest.3,
                     flow: None,
                     fingerprint: Digest(rest.1),
                 }
@@ -281,6 +307,7 @@ fn small() -> Record {
         dedupe_key: "m1".into(),
         retry: None,
         settles: None,
+        step: None,
         flow: None,
         fingerprint: Digest([0xab; 32]),
     };

@@ -7,11 +7,12 @@
 )]
 
 mod dedupe;
-mod flow;
+
 mod leases;
 mod live;
 mod model;
 mod rebuild;
 mod routing;
 mod subscriptions;
+mod tasks;
 mod world;

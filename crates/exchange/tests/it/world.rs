@@ -5,7 +5,8 @@ use interwire_exchange::{
     DeliveryId, Exchange, Lease, Outcome, PlaceId, PlaceName, Publication, Record, Settings, Settle,
 };
 use protocol::{
-    Act, Code, DialectName, Filter, Header, Intake, Party, Priority, Rejection, Timestamp, digest,
+    Act, Code, DialectName, Filter, Header, Intake, Party, Priority, Rejection, Rules, Timestamp,
+    digest,
 };
 use std::sync::Arc;
 
@@ -38,12 +39,23 @@ impl Message {
             dedupe_key: id.into(),
             retry: None,
             settles: None,
+            step: None,
             flow: None,
             fingerprint: digest(id.as_bytes()),
         };
         Self {
             header,
             envelope: Bytes::copy_from_slice(id.as_bytes()),
+        }
+    }
+
+    /// A real envelope of any dialect, which must be valid.
+    pub fn read(text: &str, now: Timestamp) -> Self {
+        let reading = protocol::decode(text.as_bytes(), &Rules::at(now));
+        assert_eq!(reading.faults, [], "{text}");
+        Self {
+            header: reading.header.unwrap(),
+            envelope: Bytes::copy_from_slice(text.as_bytes()),
         }
     }
 
@@ -106,6 +118,9 @@ impl World {
     }
 
     pub fn try_publish(&mut self, message: Message) -> Result<Publication, Rejection> {
+        for id in self.exchange.missing_tasks(&message.header) {
+            self.recall(&id);
+        }
         let sequence = self.next_sequence();
         let header = Arc::new(message.header);
         let publication = self
@@ -116,6 +131,29 @@ impl World {
         }
         self.append_all(&publication.then.records);
         Ok(publication)
+    }
+
+    /// The messages that speak of a task.
+    pub fn rows(&self, id: &str) -> Vec<(Timestamp, u64, Arc<Header>)> {
+        let mut rows = Vec::new();
+        for (sequence, (kind, body)) in (1..).zip(&self.journal) {
+            if let Ok(Record::Published { at, header, .. }) = Record::decode(*kind, body)
+                && (header.task.as_deref() == Some(id) || *header.id == *id)
+            {
+                rows.push((at, sequence, header));
+            }
+        }
+        rows
+    }
+
+    /// Tells the exchange what the journal knows of a task.
+    pub fn recall(&mut self, id: &str) {
+        let mut next = Some(Box::from(id));
+        while let Some(id) = next {
+            let rows = self.rows(&id);
+            let rows = rows.iter().map(|(at, n, header)| (*at, *n, &**header));
+            next = self.exchange.recall_task(&id, rows);
+        }
     }
 
     pub fn publish(&mut self, message: Message) -> Publication {
@@ -198,6 +236,10 @@ impl World {
     pub fn expire(&mut self) -> Outcome {
         let outcome = self.exchange.expire(self.now, self.next_sequence());
         self.append_all(&outcome.records);
+        for envelope in &outcome.speak {
+            let text = std::str::from_utf8(envelope).unwrap();
+            self.publish(Message::read(text, self.now));
+        }
         outcome
     }
 

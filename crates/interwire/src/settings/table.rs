@@ -262,6 +262,18 @@ pub static SETTINGS: &[Setting] = &[
         broker.exchange.fan_out_max,
         "Most inboxes and subscriptions that one message goes to."
     ),
+    number!(
+        "tasks_open_max",
+        1,
+        broker.exchange.tasks.open_max,
+        "Open tasks in memory; the journal keeps the others."
+    ),
+    number!(
+        "tasks_finished_max",
+        1,
+        broker.exchange.tasks.finished_max,
+        "Ended tasks in memory; the journal keeps the others."
+    ),
     text!(
         "log",
         "What is logged: error, warn, info, debug, trace, or a filter such as info,interwire_broker=debug.",
@@ -367,6 +379,12 @@ pub static SETTINGS: &[Setting] = &[
         0,
         http.pull_wait_ms_max,
         "Milliseconds that a pull may wait."
+    ),
+    number!(
+        "http.ask_wait_ms_max",
+        1,
+        http.ask_wait_ms_max,
+        "Milliseconds that who asks may wait for a reply."
     ),
     text!(
         "http.hosts",

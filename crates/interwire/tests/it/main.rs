@@ -16,5 +16,6 @@ mod process;
 mod raw;
 mod serve;
 mod settings;
+mod tasks;
 mod tour;
 mod verbs;

@@ -109,7 +109,9 @@ impl Dialect for Uai {
             Class::IllegalTransition => "task_progress_inconsistent",
             Class::Expired => "message_expired",
             // UAI 6.1 has no word for our own trouble; this one also means "later".
-            Class::RateLimited | Class::Draining | Class::Unavailable => "rate_limited",
+            Class::RateLimited | Class::NoAnswer | Class::Draining | Class::Unavailable => {
+                "rate_limited"
+            }
             Class::Advice => "ok",
         }
     }

@@ -26,6 +26,7 @@ fn header() -> Header {
         dedupe_key: "m1".into(),
         retry: None,
         settles: None,
+        step: None,
         flow: None,
         fingerprint: digest(b"m1"),
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use interwire_protocol::dialect::aep::flow::Flow;
 use interwire_protocol::fault::Class;
 use interwire_protocol::json::push_string;
-use interwire_protocol::{AeePolicy, Code, Fault, Mode, Reading, Rules, Timestamp, decode};
+use interwire_protocol::{AeePolicy, Code, Fault, Mode, Reading, Rules, Tasks, Timestamp, decode};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults")
@@ -146,12 +146,18 @@ fn rules(told: &str) -> Rules {
     rules
 }
 
-/// Reads the envelopes one after the other, through one flow; what the last of them gets.
+/// Reads the envelopes one after the other, through one flow and one set of tasks; what the last of
+/// them gets.
 fn answer(example: &Example) -> Reading {
-    let mut flow = Flow::default();
+    let (mut flow, mut tasks) = (Flow::default(), Tasks::default());
     let mut last = Reading::default();
-    for envelope in &example.envelopes {
+    for (sequence, envelope) in (1..).zip(&example.envelopes) {
         last = decode(envelope, &example.rules);
+        if let Some(header) = &last.header
+            && let Err(refused) = tasks.accept(example.rules.now, sequence, header)
+        {
+            last.faults.push(refused);
+        }
         if let Some((id, facts)) = last
             .header
             .as_ref()

@@ -7,7 +7,7 @@ use crate::http::problem;
 use crate::http::subscriptions::below;
 use axum::body::Bytes;
 use broker::{Cursor, Delivery, Entry, Follow, From, Gap, Handle, Mode, OnGap, PlaceName, Receipt};
-use protocol::json::{Kind, Limits, Value, read as read_json};
+use protocol::json::{Kind, Limits, Value, push_string, read as read_json};
 use protocol::{Code, Fault, Filter, Party, Reading, Rejection, Rules};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -55,6 +55,10 @@ pub(crate) enum Operation {
     Consume {
         place: PlaceName,
         in_flight_max: usize,
+    },
+    Watch {
+        task: String,
+        from: Option<From>,
     },
     Unsubscribe,
     Settle(Settlement),
@@ -133,6 +137,7 @@ fn operation(
     match op.as_deref() {
         Some("publish") => publish(frame, rules),
         Some("subscribe") => subscribe(frame),
+        Some("watch") => watch(frame),
         Some("unsubscribe") => bare(frame, Operation::Unsubscribe),
         Some("ack") => settle(frame, Verdict::Ack),
         Some("nack") => settle(frame, Verdict::Nack),
@@ -142,7 +147,7 @@ fn operation(
         Some(other) => Err(bad_frame(
             "/op",
             format!(
-                "expected `op` to be publish, subscribe, unsubscribe, ack, nack, extend, pull or ping, got {:?}",
+                "expected `op` to be publish, subscribe, watch, unsubscribe, ack, nack, extend, pull or ping, got {:?}",
                 other.chars().take(64).collect::<String>()
             ),
         )),
@@ -256,6 +261,19 @@ fn word<T: Default>(
     })
 }
 
+fn watch(frame: Value<'_>) -> Result<Operation, Rejection> {
+    let names = ["op", "ref", "task", "from"];
+    let mut members = Members::of(frame, Code::BadFrame).only(&names);
+    let task = members.text("task");
+    let from = members.text("from").map(|text| From::parse(&text));
+    if members.get("task").is_none() {
+        members.refuse("task", "expected `task` to be the id of a task".into());
+    }
+    members.finish()?;
+    let task = task.unwrap_or_default().into_owned();
+    Ok(Operation::Watch { task, from })
+}
+
 fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> {
     let names = ["op", "ref", "inbox", "subscription", "max", "wait_ms"];
     let mut members = Members::of(frame, Code::BadFrame).only(&names);
@@ -332,6 +350,23 @@ pub(crate) fn gap(reference: &str, gap: &Gap) -> String {
 pub(crate) fn draining(reference: &str, cursor: Cursor, retry_ms: u64) -> String {
     let mut out = head("draining", reference);
     let _ = write!(out, ",\"cursor\":\"{cursor}\",\"retry_ms\":{retry_ms}}}");
+    out
+}
+
+/// The end of a watched task, and of its reader.
+pub(crate) fn ended(
+    reference: &str,
+    handle: &Handle,
+    task: &str,
+    state: &str,
+    entry: &Entry,
+) -> String {
+    let mut out = head("ended", reference);
+    out.push_str(",\"task\":");
+    push_string(&mut out, task);
+    let _ = write!(out, ",\"state\":\"{state}\",\"id\":");
+    push_string(&mut out, &entry.header.id);
+    let _ = write!(out, ",\"cursor\":\"{}\"}}", handle.cursor(entry));
     out
 }
 

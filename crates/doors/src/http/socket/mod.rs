@@ -13,6 +13,7 @@ mod operate;
 mod pipeline;
 mod publish;
 mod readers;
+mod watch;
 mod work;
 mod writer;
 

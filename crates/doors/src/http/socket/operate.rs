@@ -42,6 +42,13 @@ impl Connection {
                 self.readers.insert(reference, Reader { kind, waits });
                 Ok(())
             }
+            Operation::Watch { task, from } => {
+                if let Some(refused) = self.refuse_reader(&reference) {
+                    return self.refuse(&reference, &refused, "").await;
+                }
+                self.watch(reference, task, from);
+                Ok(())
+            }
             Operation::Consume {
                 place,
                 in_flight_max,
@@ -130,6 +137,12 @@ impl Connection {
                 tail,
                 batch,
             } => self.batch(reference, tail, batch).await,
+            Done::Watching { reference, tail } => self.watching(reference, tail).await,
+            Done::News {
+                reference,
+                tail,
+                news,
+            } => self.news(reference, tail, news).await,
             Done::Pulled { reference, pulled } => self.pulled(reference, pulled).await,
             Done::Recheck { reference } => {
                 self.consume_on(reference);

@@ -2,7 +2,7 @@
 
 use super::frame::Reference;
 use axum::body::Bytes;
-use broker::{Batch, Delivery, DeliveryId, Settle, Tail};
+use broker::{Batch, Delivery, DeliveryId, Settle, Tail, TaskNews, TaskTail};
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
@@ -28,6 +28,17 @@ pub(crate) enum Done {
         reference: Reference,
         tail: Tail,
         batch: Result<Batch, Rejection>,
+    },
+    /// A reader of a task has its place, or was refused.
+    Watching {
+        reference: Reference,
+        tail: Result<Box<TaskTail>, Rejection>,
+    },
+    /// A reader of a task has something to tell.
+    News {
+        reference: Reference,
+        tail: Box<TaskTail>,
+        news: Result<TaskNews, Rejection>,
     },
     /// A durable reader got deliveries, or none in time.
     Pulled {

@@ -37,6 +37,11 @@ impl Aee {
         Builder::new(Type::Event, from, to, intent)
     }
 
+    /// A failure, of the task that [`Builder::reply_to`] names. The payload holds `code` and `message`.
+    pub fn error(from: &str, to: &str, intent: &str) -> Builder {
+        Builder::new(Type::Error, from, to, intent)
+    }
+
     /// The success of the task that `cause` is: swapped addresses, the same intent, conversation and
     /// priority. For a task sent to a channel say who answers with [`Builder::from`].
     pub fn result_of(cause: &Header) -> Builder {

@@ -6,7 +6,8 @@ use super::entities;
 use super::intents::{self, Type};
 use super::rules::View;
 use crate::json::Value;
-use crate::{DialectName, Header, Intake, Party, Settlement, SettlementVerdict, digest};
+use crate::task::{CANCEL_INTENT, Opening, Step, TaskState, Terms};
+use crate::{Act, DialectName, Header, Intake, Party, Settlement, SettlementVerdict, digest};
 
 /// The header, when the members that every tier has could be read.
 pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<Header> {
@@ -17,7 +18,7 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
     Some(Header {
         dialect: DialectName::Aee,
         sender: Party::parse(view.from.as_deref()?),
-        act: intents::act(kind, intent.unwrap_or_default()),
+        act: act(kind, view),
         kind: kind.as_str().into(),
         recipients: recipients(view.to.as_deref(), kind),
         topics: Vec::new(),
@@ -52,6 +53,10 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
         intake,
         dedupe_key: id.clone(),
         id,
+        step: match intake {
+            Intake::Work => step(kind, view),
+            Intake::Log => None,
+        },
         flow: None,
         fingerprint: digest(doc.raw().as_bytes()),
     })
@@ -65,5 +70,38 @@ fn recipients(to: Option<&str>, kind: Type) -> Vec<Party> {
             vec![Party::parse(to)]
         }
         _ => Vec::new(),
+    }
+}
+
+/// What the envelope does, by type and intent; and for what AEE has no type, by the word that stands
+/// for it (AEE 7.2).
+fn act(kind: Type, view: &View<'_>) -> Act {
+    let intent = view.intent.as_deref().unwrap_or_default();
+    match (kind, view.error_code.as_deref()) {
+        (Type::Error, Some("E_CANCELLED")) => Act::Cancel,
+        (Type::Error, Some("E_TIMEOUT")) => Act::TimeOut,
+        (Type::Event, _) if intent == CANCEL_INTENT => Act::CancelRequest,
+        _ => intents::act(kind, intent),
+    }
+}
+
+/// What the envelope does to a task: a task asks, whatever its intent, and ends with its result or
+/// error.
+fn step(kind: Type, view: &View<'_>) -> Option<Step> {
+    match kind {
+        Type::Task => Some(Step::Open(Box::new(Terms {
+            opening: Opening::Question,
+            parent: None,
+            timeout_ms: view.timeout_ms,
+        }))),
+        Type::Result => Some(Step::Report(TaskState::Completed)),
+        Type::Stream => Some(Step::Report(TaskState::Progress)),
+        Type::Error | Type::Event => match act(kind, view) {
+            Act::Fail => Some(Step::Report(TaskState::Failed)),
+            Act::Cancel => Some(Step::Report(TaskState::Cancelled)),
+            Act::TimeOut => Some(Step::Report(TaskState::TimedOut)),
+            Act::CancelRequest => Some(Step::RequestCancel),
+            _ => None,
+        },
     }
 }

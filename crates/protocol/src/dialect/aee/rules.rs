@@ -27,6 +27,8 @@ pub(super) struct View<'d> {
     pub(super) reply_to: Option<Cow<'d, str>>,
     pub(super) priority: Option<Priority>,
     pub(super) timeout_ms: Option<i64>,
+    /// `payload.code` of an error.
+    pub(super) error_code: Option<Cow<'d, str>>,
 }
 
 impl View<'_> {
@@ -81,7 +83,12 @@ pub(super) fn check<'d>(found: &Found<'d>, out: &mut Findings) -> View<'d> {
                     view.timeout_ms = contents::timeout_ms(value);
                 }
             }
-            Field::Payload => check_payload(value, &view, found.get(Field::Requires), out),
+            Field::Payload => {
+                check_payload(value, &view, found.get(Field::Requires), out);
+                if view.kind == Some(Type::Error) {
+                    view.error_code = value.get("code").and_then(Value::as_str);
+                }
+            }
             Field::Sig => check_sig(value, out),
         }
     }

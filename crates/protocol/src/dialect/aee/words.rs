@@ -18,6 +18,7 @@ pub(super) fn for_class(class: Class) -> &'static str {
         Class::Conflict => "E_ID_CONFLICT",
         Class::Expired => "E_EXPIRED",
         Class::RateLimited => "E_RATE_LIMITED",
+        Class::NoAnswer => "E_TIMEOUT",
         Class::Draining | Class::Unavailable => "E_UNAVAILABLE",
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The pure part: manifest, judgement, and what strictness expects of every event. Whoever calls it
 //! brings the files (as a function from path to bytes) and the [`Subject`], which can be a whole
-//! exchange. [`Engine`] is the smallest subject: the reader and a flow.
+//! exchange. [`Engine`] is the smallest subject: the reader, a flow and the tasks.
 
 mod expected;
 mod judge;
@@ -13,7 +13,7 @@ pub use judge::{Event, Outcome, Verdict, judge};
 pub use manifest::{Expectation, Fixture, Level, Manifest, Profile};
 
 use super::flow::{Flow, Stats};
-use crate::{Rejection, Rules, decode};
+use crate::{Header, Rejection, Rules, Tasks, decode};
 
 /// What is judged: something that takes events one by one. Each fixture gets a fresh one.
 pub trait Subject {
@@ -27,11 +27,13 @@ pub trait Subject {
     fn stats(&self) -> Stats;
 }
 
-/// The reader and a flow: no storage, no delivery.
+/// The reader, a flow and the tasks: no storage, no delivery.
 #[derive(Debug)]
 pub struct Engine {
     rules: Rules,
     flow: Flow,
+    tasks: Tasks,
+    sequence: u64,
 }
 
 impl Engine {
@@ -41,17 +43,39 @@ impl Engine {
         Self {
             rules,
             flow: Flow::default(),
+            tasks: Tasks::default(),
+            sequence: 0,
         }
+    }
+
+    fn accept(&mut self, header: &Header) -> Result<(), Rejection> {
+        let verdict = self.tasks.judge(header)?;
+        if let Some(facts) = &header.flow {
+            self.flow.accept(&header.id, facts)?;
+        }
+        self.sequence += 1;
+        self.tasks
+            .perform(self.rules.now, self.sequence, header, verdict);
+        Ok(())
     }
 }
 
 impl Subject for Engine {
     fn handle(&mut self, event: &[u8]) -> Result<(), Rejection> {
         let (header, _) = decode(event, &self.rules).into_result()?;
-        match &header.flow {
-            Some(facts) => Ok(self.flow.accept(&header.id, facts)?),
-            None => Ok(()),
+        self.accept(&header)?;
+        // What the exchange itself has to say: children that are cancelled with their parent.
+        while self
+            .tasks
+            .next_due()
+            .is_some_and(|due| due <= self.rules.now)
+        {
+            for spoken in self.tasks.expire(self.rules.now) {
+                let (header, _) = decode(spoken.as_bytes(), &self.rules).into_result()?;
+                self.accept(&header)?;
+            }
         }
+        Ok(())
     }
 
     fn stats(&self) -> Stats {

@@ -4,6 +4,7 @@ use super::envelope::{Field, Slots};
 use super::flow::{Amount, Facts, Move, Spend};
 use super::registry::Role;
 use crate::json::{Kind, Value};
+use crate::task::{Opening, Step, Terms};
 use crate::{Retry, Settlement, SettlementVerdict};
 
 /// The facts of an event that moves a flow; `None` for all others.
@@ -79,8 +80,42 @@ pub(super) fn task_id(role: Role, slots: &Slots<'_>) -> Option<Box<str>> {
         .map(|id| Box::from(&*id))
 }
 
+/// What the event does to a task. Only `task.*` has a life cycle (AEP 2.8, AEP 5).
+pub(super) fn task_step(role: Role, slots: &Slots<'_>) -> Option<Step> {
+    match role {
+        Role::Submit => {
+            let parent = slots
+                .text(Field::ParentTaskId)
+                .or_else(|| slots.payload_text("parent_task_id"));
+            let lengths = ["timeout_ms", "deadline_ms"].map(|name| milliseconds(slots, name));
+            Some(Step::Open(Box::new(Terms {
+                opening: Opening::Submission,
+                parent: parent.as_deref().map(Box::from),
+                timeout_ms: lengths.into_iter().flatten().min(),
+            })))
+        }
+        Role::Become(state) => Some(Step::Report(state)),
+        Role::CancelRequest => Some(Step::RequestCancel),
+        Role::Carried
+        | Role::Subscribe
+        | Role::BudgetSet(_)
+        | Role::CommandOpen
+        | Role::CommandClose
+        | Role::QueryOpen
+        | Role::QueryClose
+        | Role::Acknowledged
+        | Role::Redelivered
+        | Role::DeadLettered => None,
+    }
+}
+
+/// A length of time in the payload; a huge one means the far future.
+fn milliseconds(slots: &Slots<'_>, name: &str) -> Option<i64> {
+    let number = slots.get(Field::Payload)?.get(name)?.as_f64()?;
+    (number >= 0.0).then_some(number as i64)
+}
+
 fn step(role: Role, slots: &Slots<'_>) -> Move {
-    let task = |make: &dyn Fn(Box<str>) -> Move| task_id(role, slots).map(make);
     let correlated = |make: fn(Box<str>) -> Move| {
         slots
             .text(Field::CorrelationId)
@@ -90,18 +125,9 @@ fn step(role: Role, slots: &Slots<'_>) -> Move {
         slots.payload_text(name).map(|id| make(Box::from(&*id)))
     };
     let step = match role {
-        Role::Carried | Role::Subscribe => None,
-        Role::Submit => {
-            let parent = slots
-                .text(Field::ParentTaskId)
-                .or_else(|| slots.payload_text("parent_task_id"));
-            task(&|task| Move::Submit {
-                task,
-                parent: parent.as_deref().map(Box::from),
-            })
+        Role::Carried | Role::Subscribe | Role::Submit | Role::Become(_) | Role::CancelRequest => {
+            None
         }
-        Role::Become(state) => task(&|task| Move::Become { task, state }),
-        Role::CancelRequest => task(&|task| Move::CancelRequest { task }),
         Role::BudgetSet(limit) => budget(limit, slots),
         Role::CommandOpen => correlated(Move::CommandOpen),
         Role::CommandClose => correlated(Move::CommandClose),

@@ -1,29 +1,28 @@
-//! The stateful part of AEP: tasks, budgets, commands, queries, delivery tracking (AEP 2, 5, 6).
+//! The stateful part of AEP beside tasks: budgets, commands, queries, delivery tracking (AEP 2, 6).
+//! Tasks are the same in every dialect and stand in [`crate::task`].
 //!
 //! Pure: [`Flow::accept`] judges one event that already passed every stateless rule and, when it is
 //! legal, applies it. A flow is rebuilt by feeding it the accepted events again in order.
 //!
 //! Memory is bounded twice. A key of more than [`KEY_BYTES_MAX`] bytes is kept as its digest, so an
-//! entry costs a few hundred bytes whatever senders write. Each of the kinds of entry (open tasks,
-//! cancelled children, budgets, commands, queries, deliveries) holds at most a fixed number; beyond
-//! it the oldest is forgotten, as if it had never been seen.
+//! entry costs a few hundred bytes whatever senders write. Each of the kinds of entry (budgets,
+//! commands, queries, deliveries) holds at most a fixed number; beyond it the oldest is forgotten, as
+//! if it had never been seen.
 
 mod amount;
 mod budgets;
 mod deliveries;
 mod recent;
 mod requests;
-mod tasks;
 
 pub use amount::Amount;
 pub use recent::KEY_BYTES_MAX;
 
-use crate::{Fault, TaskState};
+use crate::Fault;
 use budgets::Budgets;
 use deliveries::Deliveries;
 use recent::key;
 use requests::Requests;
-use tasks::Tasks;
 
 /// Most entries of each kind in a flow made by [`Flow::default`].
 pub const ENTRIES_MAX: usize = 100_000;
@@ -44,25 +43,6 @@ pub struct Facts {
 pub enum Move {
     /// Nothing; the event only spends or is tracked.
     Nothing,
-    /// Opens a task, which is accepted at once.
-    Submit {
-        /// The task.
-        task: Box<str>,
-        /// The task it is a part of.
-        parent: Option<Box<str>>,
-    },
-    /// Reports a task in a state.
-    Become {
-        /// The task.
-        task: Box<str>,
-        /// Its state.
-        state: TaskState,
-    },
-    /// Asks for the end of a task.
-    CancelRequest {
-        /// The task.
-        task: Box<str>,
-    },
     /// Sets the limit of a budget.
     BudgetSet {
         /// Whose budget; `None` when it is open to every tenant.
@@ -117,8 +97,6 @@ pub struct Stats {
 /// How much is open in a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open {
-    /// Tasks without a terminal state.
-    pub tasks: usize,
     /// Commands without an end.
     pub commands: usize,
     /// Queries without an answer.
@@ -130,7 +108,6 @@ pub struct Open {
 /// The state of all AEP flows of one space.
 #[derive(Debug)]
 pub struct Flow {
-    tasks: Tasks,
     budgets: Budgets,
     commands: Requests,
     queries: Requests,
@@ -148,7 +125,6 @@ impl Flow {
     #[must_use]
     pub fn bounded(entries_max: usize) -> Self {
         Self {
-            tasks: Tasks::bounded(entries_max),
             budgets: Budgets::bounded(entries_max),
             commands: Requests::bounded(entries_max),
             queries: Requests::bounded(entries_max),
@@ -159,7 +135,6 @@ impl Flow {
     /// Judges the event `id` and, when legal, applies it.
     ///
     /// # Errors
-    /// `duplicate_task`, `unknown_task`, `illegal_transition`, `child_tasks_open`,
     /// `budget_exceeded`, `invalid_command`; the flow is then unchanged.
     pub fn accept(&mut self, id: &str, facts: &Facts) -> Result<(), Fault> {
         if let Some(spend) = &facts.spend {
@@ -167,12 +142,6 @@ impl Flow {
         }
         match &facts.step {
             Move::Nothing => {}
-            Move::Submit { task, parent } => {
-                self.tasks
-                    .submit(key(task), parent.as_deref().map(key), task)?;
-            }
-            Move::Become { task, state } => self.tasks.report(&key(task), *state, task)?,
-            Move::CancelRequest { task } => self.tasks.request_cancel(&key(task), task)?,
             Move::BudgetSet {
                 tenant,
                 budget,
@@ -210,17 +179,10 @@ impl Flow {
     #[must_use]
     pub fn open(&self) -> Open {
         Open {
-            tasks: self.tasks.open(),
             commands: self.commands.len(),
             queries: self.queries.len(),
             budgets: self.budgets.len(),
         }
-    }
-
-    /// The state of an open task; `None` when it was never submitted or has ended.
-    #[must_use]
-    pub fn task_state(&self, task: &str) -> Option<TaskState> {
-        self.tasks.state(&key(task))
     }
 
     /// How often the event was handed out; `None` when it is not pending.

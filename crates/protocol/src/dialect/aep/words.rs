@@ -19,6 +19,7 @@ pub fn of_class(class: Class) -> &'static str {
         Class::IllegalTransition => "task_error",
         Class::Expired => "timeout",
         Class::RateLimited => "rate_limited",
+        Class::NoAnswer => "task_timeout",
         Class::Draining => "transport_unavailable",
         Class::Unavailable => "internal_error",
     }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::act::act;
+use super::act::{act, answered, step};
 use super::grammar;
 use super::routing::Routing;
 use crate::json::Value;
@@ -22,6 +22,7 @@ pub(super) fn header(
     let conversation = doc.get("conversation")?;
     let delivery = doc.get("delivery")?;
     let id: Box<str> = text(doc, "message_id")?.into();
+    let act = act(profile, body);
     let task = owned(body, "task_id")
         .or_else(|| owned(body, "task_ref"))
         .or_else(|| owned(delivery, "task_ref"));
@@ -30,7 +31,7 @@ pub(super) fn header(
         dedupe_key: id.clone(),
         id,
         sender: party(doc.get("source")?)?,
-        act: act(profile, body),
+        act,
         kind: profile.into(),
         recipients: recipients(routing),
         topics: routing
@@ -40,7 +41,9 @@ pub(super) fn header(
             .collect(),
         conversation: owned(conversation, "conversation_id"),
         correlation: owned(conversation, "correlation_id"),
-        cause: owned(conversation, "parent_message_id"),
+        cause: answered(profile, body)
+            .map(Box::from)
+            .or_else(|| owned(conversation, "parent_message_id")),
         task,
         session: None,
         intent: owned(body, "intent"),
@@ -51,6 +54,7 @@ pub(super) fn header(
         retry: None,
         settles: settles(profile, body, conversation).map(Box::new),
         intake: Intake::Work,
+        step: step(profile, act, delivery),
         flow: None,
         fingerprint,
     })

@@ -2,6 +2,7 @@
 
 use interwire_protocol::dialect::aep::{Aep, look_alike};
 use interwire_protocol::json::{self, Limits};
+use interwire_protocol::task::Step;
 use interwire_protocol::{
     Act, Code, DialectName, Header, Party, Priority, Reading, Rules, Timestamp, decode, digest,
 };
@@ -69,7 +70,7 @@ fn an_event_gives_the_facts_that_an_exchange_acts_on() {
     assert_eq!(found.priority, Priority::Urgent);
     assert_eq!(found.deadline, Some(NOW.plus_millis(5)));
     assert_eq!(found.fingerprint, digest(text.as_bytes()));
-    assert!(found.flow.is_some());
+    assert!(matches!(found.step, Some(Step::Open(_))));
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn only_task_events_take_their_task_from_the_payload() {
 }
 
 #[test]
-fn acts_and_flow_follow_the_type() {
+fn acts_and_steps_follow_the_type() {
     for (kind, act, moves) in [
         ("task.started", Act::Start, true),
         ("task.cancel.requested", Act::CancelRequest, true),
@@ -114,7 +115,7 @@ fn acts_and_flow_follow_the_type() {
         ("session.heartbeat", Act::Control, false),
     ] {
         let found = header(&of_type(kind, "{}"));
-        assert_eq!((found.act, found.flow.is_some()), (act, moves), "{kind}");
+        assert_eq!((found.act, found.step.is_some()), (act, moves), "{kind}");
     }
     assert!(
         header(&of_type("session.heartbeat", "{}").replace(

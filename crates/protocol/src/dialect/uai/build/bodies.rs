@@ -197,6 +197,12 @@ impl TaskStatus {
         Self::of(task_id, "cancelled", percent.min(100), summary)
     }
 
+    /// Out of time.
+    #[must_use]
+    pub fn expired(task_id: &str, percent: u8, summary: &str) -> Self {
+        Self::of(task_id, "expired", percent.min(100), summary)
+    }
+
     fn of(task_id: &str, state: &str, progress: u8, summary: &str) -> Self {
         Self {
             task_id: task_id.into(),
