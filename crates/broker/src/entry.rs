@@ -2,7 +2,7 @@
 
 use crate::tail::unreadable;
 use bytes::Bytes;
-use exchange::RecipientState;
+use exchange::{PlaceId, RecipientState};
 use protocol::{Header, Party, Rejection, Timestamp};
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +19,8 @@ pub struct Entry {
     pub envelope: Bytes,
     /// One line per recipient, as the first receipt listed them.
     pub recipients: Vec<(Party, RecipientState)>,
+    /// The places that got it, inboxes of recipients first.
+    pub places: Vec<PlaceId>,
     /// Frames that doors built once for all readers; each door fills its own.
     event_frame: OnceLock<Bytes>,
     socket_frame: OnceLock<(Box<str>, Bytes)>,
@@ -31,6 +33,7 @@ impl Entry {
         header: Arc<Header>,
         envelope: Bytes,
         recipients: Vec<(Party, RecipientState)>,
+        places: Vec<PlaceId>,
     ) -> Self {
         Self {
             sequence,
@@ -38,6 +41,7 @@ impl Entry {
             header,
             envelope,
             recipients,
+            places,
             event_frame: OnceLock::new(),
             socket_frame: OnceLock::new(),
         }
@@ -56,6 +60,7 @@ impl Entry {
                 at,
                 header,
                 recipients,
+                places,
                 envelope,
                 ..
             }) => Ok(Some(Self::new(
@@ -64,6 +69,7 @@ impl Entry {
                 header,
                 envelope,
                 recipients,
+                places,
             ))),
             Ok(_) => Ok(None),
             Err(error) => {

@@ -105,7 +105,7 @@ impl Settlement {
     /// Those that were settled, or that the exchange says are with somebody else.
     pub(crate) fn over(&self, outcomes: &[Outcome]) -> Vec<DeliveryId> {
         let is_over = |outcome: &Outcome| match (outcome, &self.how) {
-            (Ok(()), _) => true,
+            (Ok(_), _) => true,
             // An extension that came too late changes nothing that is held here.
             (Err(_), Settle::Extend { .. }) => false,
             (Err(refused), Settle::Ack | Settle::Nack { .. } | Settle::Reject { .. }) => {
@@ -131,7 +131,13 @@ impl Settlement {
             out.push_str("{\"delivery\":");
             push_string(out, text);
             match outcome {
-                Ok(()) => out.push_str(",\"ok\":true}"),
+                Ok(until) => {
+                    out.push_str(",\"ok\":true");
+                    if let Some(until) = until {
+                        let _ = write!(out, ",\"lease_until\":\"{until}\"");
+                    }
+                    out.push('}');
+                }
                 Err(rejection) => {
                     out.push_str(",\"ok\":false,\"fault\":");
                     problem::write(out, rejection, &format!("/deliveries/{at}"), None);

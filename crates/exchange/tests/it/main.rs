@@ -8,6 +8,7 @@
 
 mod dedupe;
 mod flow;
+mod groups;
 mod leases;
 mod live;
 mod model;

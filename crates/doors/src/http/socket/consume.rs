@@ -4,7 +4,7 @@ use super::connection::{Connection, End};
 use super::frame::{self, Reference};
 use super::readers::{Durable, Kind, Reader, Step};
 use super::work::{self, Done};
-use broker::Delivery;
+use broker::{Delivery, Portion};
 use protocol::Rejection;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,10 +76,12 @@ impl Connection {
             Step::Pull(room) => {
                 let (handle, place) = (self.handle.clone(), durable.place.clone());
                 work::add(&self.work, async move {
-                    let room = room.min(PULL_MAX);
-                    let pulled = handle
-                        .pull_bytes(place, None, room, PULL_BYTES_MAX, PULL_WAIT)
-                        .await;
+                    let portion = Portion {
+                        max: room.min(PULL_MAX),
+                        held_max: usize::MAX,
+                        bytes_max: PULL_BYTES_MAX,
+                    };
+                    let pulled = handle.pull_within(place, None, portion, PULL_WAIT).await;
                     Done::Pulled { reference, pulled }
                 })
             }
