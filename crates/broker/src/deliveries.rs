@@ -151,6 +151,20 @@ impl Handle {
         deliveries: Vec<DeliveryId>,
         how: Settle,
     ) -> Result<Vec<Outcome>, Rejection> {
+        self.begin_settle(deliveries, how).await?.await
+    }
+
+    /// As [`Self::settle`], and returns when the request has its place before all later ones; the
+    /// results are awaited apart.
+    ///
+    /// # Errors
+    /// As [`Self::settle`].
+    pub async fn begin_settle(
+        &self,
+        deliveries: Vec<DeliveryId>,
+        how: Settle,
+    ) -> Result<impl Future<Output = Result<Vec<Outcome>, Rejection>> + Send + use<>, Rejection>
+    {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Settle {
             deliveries,
@@ -158,7 +172,7 @@ impl Handle {
             reply,
         })
         .await?;
-        answer.await.map_err(|_| crate::serve::draining())
+        Ok(async { answer.await.map_err(|_| crate::serve::draining()) })
     }
 
     /// A consumer goes from a place: what it holds is for others at once.

@@ -13,6 +13,8 @@ mod operate;
 mod pipeline;
 mod publish;
 mod readers;
+mod seats;
+mod watch;
 mod work;
 mod writer;
 
