@@ -2,7 +2,7 @@
 
 use crate::tail::unreadable;
 use bytes::Bytes;
-use exchange::RecipientState;
+use exchange::{PlaceId, RecipientState};
 use protocol::{Header, Party, Rejection, Timestamp};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +26,8 @@ pub struct Entry {
     pub envelope: Bytes,
     /// One line per recipient, as the first receipt listed them.
     pub recipients: Vec<(Party, RecipientState)>,
+    /// The places that got it, inboxes of recipients first.
+    pub places: Vec<PlaceId>,
     /// Frames that doors built once for all readers; each door fills its own.
     event_frame: OnceLock<Bytes>,
     socket_frame: OnceLock<(Box<str>, Bytes)>,
@@ -41,6 +43,7 @@ impl Entry {
         header: Arc<Header>,
         envelope: Bytes,
         recipients: Vec<(Party, RecipientState)>,
+        places: Vec<PlaceId>,
     ) -> Self {
         Self {
             sequence,
@@ -48,6 +51,7 @@ impl Entry {
             header,
             envelope,
             recipients,
+            places,
             event_frame: OnceLock::new(),
             socket_frame: OnceLock::new(),
             frame_bytes: OnceLock::new(),
@@ -68,6 +72,7 @@ impl Entry {
                 at,
                 header,
                 recipients,
+                places,
                 envelope,
                 ..
             }) => Ok(Some(Self::new(
@@ -76,6 +81,7 @@ impl Entry {
                 header,
                 envelope,
                 recipients,
+                places,
             ))),
             Ok(_) => Ok(None),
             Err(error) => {

@@ -142,7 +142,7 @@ pub(crate) async fn in_turn<T: Send + 'static>(
 
 /// Records of the journal, the first kept ones when those before are not; the reader learns that it
 /// failed, the log learns why.
-fn records(
+pub(crate) fn records(
     reader: &Reader,
     from: u64,
     records_max: usize,

@@ -7,10 +7,11 @@
 use crate::turn::Turn;
 use crate::{Entry, find};
 use bytes::Bytes;
-use exchange::{Notice, Outcome};
+use exchange::{Notice, Outcome, PlaceName};
 use protocol::dialect::aep::Aep;
+use protocol::dialect::uai::build::{Agent, Envelope as Uai, Heading};
 use protocol::json::push_string;
-use protocol::{DialectName, Timestamp};
+use protocol::{Code, DialectName, Party, Timestamp};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ impl Turn {
             self.watchers.touch_record(record);
             self.meter.settled(record);
         }
+        self.watchers.touch(outcome.touched.into_iter());
         self.batch.wake.extend(outcome.wake);
         for envelope in outcome.speak {
             self.say(envelope);
@@ -75,9 +77,62 @@ impl Turn {
                     self.say(event.into());
                 }
             }
-            // These dialects have no words for a delivery's fate but a task's; the receipt tells.
-            DialectName::Aee | DialectName::Uai => {}
+            DialectName::Uai => {
+                if let Some(error) = self.error_of(notice, &entry) {
+                    self.say(error);
+                }
+            }
+            // It has no words for a delivery's fate but a task's; the receipt tells.
+            DialectName::Aee => {}
         }
+    }
+
+    /// `uai.error.v1` with `message_expired` to the sender (UAI 4 D8), for a recipient; who subscribed
+    /// was not known to it.
+    fn error_of(&self, notice: &Notice, entry: &Entry) -> Option<Bytes> {
+        let Notice::Expired { place, sequence } = notice else {
+            return None;
+        };
+        let Some(PlaceName::Inbox(party)) = self.exchange.place_name(*place) else {
+            return None;
+        };
+        let header = &entry.header;
+        let mut body = String::from("{\"status\":410,\"code\":\"message_expired\",\"title\":");
+        push_string(&mut body, Code::MessageExpired.title());
+        body.push_str(",\"detail\":");
+        push_string(
+            &mut body,
+            &format!("expected {party} to take the message before it expired, got nobody in time"),
+        );
+        body.push_str(",\"related_message_id\":");
+        push_string(&mut body, &header.id);
+        body.push_str(",\"errors\":[]}");
+        let heading = Heading {
+            // The same fact always has the same id, so that it is told once.
+            id: format!("expired-{}-{sequence}", place.0),
+            issued_at: self.clock.now(),
+            source: agent(&Party::from_canonical(SELF)),
+            target: agent(&header.sender),
+            conversation: header.conversation.as_deref()?.to_owned(),
+        };
+        let error = Uai::new("uai.error.v1", body, heading)
+            .reply_to(&header.id)
+            .correlation(header.correlation.as_deref()?);
+        match error.write() {
+            Ok(text) => Some(text.into()),
+            Err(fault) => {
+                tracing::error!(%fault, "own words cannot be written");
+                None
+            }
+        }
+    }
+}
+
+/// A party as UAI-1 spells it.
+fn agent(party: &Party) -> Agent {
+    match party.kind() {
+        Some(kind) => Agent::new(kind, party.name()),
+        None => Agent::new("agent", party.as_str()),
     }
 }
 

@@ -6,8 +6,10 @@
 
 mod channel;
 mod clock;
+mod dead_letters;
 mod deliveries;
 mod entry;
+mod fate;
 mod find;
 mod follow;
 mod gap;
@@ -18,6 +20,7 @@ mod meter;
 mod open;
 mod page;
 mod parked;
+mod places;
 mod publish;
 mod receipt;
 mod request;
@@ -47,9 +50,11 @@ pub use settings::{Settings, Storage};
 pub use tail::{Batch, Feed, Tail};
 pub use task_tail::{TaskNews, TaskTail};
 
-pub use deliveries::{AttemptView, DeadLetterView, Delivery, Outcome};
+pub use dead_letters::DeadLetterView;
+pub use deliveries::{Delivery, Departure, Outcome, Portion};
 pub use exchange::{
-    Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceName, PlaceView,
-    RecipientState, Settle, SubscriptionView,
+    Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceId, PlaceName,
+    PlaceView, RecipientState, Settle, SubscriptionView,
 };
+pub use fate::{AttemptView, Fate, PlaceFate, RecipientFate, Standing};
 pub use journal::{Cursor, Durability};

@@ -12,6 +12,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// One waiting pull. Its caller keeps the time.
 pub(crate) struct Waiting {
     pub max: usize,
+    pub held_max: usize,
     pub consumer: Consumer,
     pub reply: oneshot::Sender<Pulled>,
 }
@@ -45,6 +46,14 @@ impl Parked {
         }
         self.places.remove(place);
         None
+    }
+
+    /// The longest waiting pull of one consumer.
+    pub(crate) fn next_of(&mut self, place: &PlaceName, consumer: &Consumer) -> Option<Waiting> {
+        let queue = self.places.get_mut(place)?;
+        let is_theirs =
+            |waiting: &Waiting| waiting.consumer == *consumer && !waiting.reply.is_closed();
+        queue.remove(queue.iter().position(is_theirs)?)
     }
 
     /// How many pulls wait for a place.

@@ -56,7 +56,7 @@ pub(crate) type Listening = (Arc<Channel>, u64);
 pub(crate) type Pulled = Result<Vec<Lease>, Rejection>;
 
 /// What settling a list of deliveries gives, one result for each.
-pub(crate) type Settled = Vec<Result<(), Rejection>>;
+pub(crate) type Settled = exchange::Results;
 
 /// A request with the number of its lane.
 pub(crate) struct Queued {
@@ -77,6 +77,8 @@ pub(crate) enum Request {
         place: PlaceName,
         consumer: Consumer,
         max: usize,
+        /// Most that the consumer may hold of the place.
+        held_max: usize,
         /// Park when there is nothing; the caller keeps the time and drops the receiver.
         wait: bool,
         reply: oneshot::Sender<Pulled>,

@@ -131,6 +131,7 @@ mod tests {
             Arc::new(header),
             envelope.into(),
             Vec::new(),
+            Vec::new(),
         ))
     }
 

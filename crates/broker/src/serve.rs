@@ -3,13 +3,11 @@
 use crate::channel::Channel;
 use crate::parked::Waiting;
 use crate::publish::refuse_own_name;
-use crate::request::{Listening, Publish, Request};
+use crate::request::{Listening, Publish, Request, Settled};
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, Receipt};
 use bytes::Bytes;
-use exchange::{
-    ChannelId, Consumer, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Record, Settle,
-};
+use exchange::{ChannelId, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Record, Settle};
 use protocol::{Code, Fault, Filter, Header, Party, Rejection, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,9 +29,18 @@ impl Turn {
                 place,
                 consumer,
                 max,
+                held_max,
                 wait,
                 reply,
-            } => self.pull(place, consumer, max, wait, reply),
+            } => {
+                let waiting = Waiting {
+                    max,
+                    held_max,
+                    consumer,
+                    reply,
+                };
+                self.pull(place, waiting, wait);
+            }
             Request::Settle {
                 deliveries,
                 how,
@@ -127,6 +134,7 @@ impl Turn {
                 Arc::clone(header),
                 envelope.clone(),
                 publication.recipients.clone(),
+                publication.wake.clone(),
             ))));
             let bytes = envelope.len() as u64;
             let matched = publication.channels.iter();
@@ -168,62 +176,52 @@ impl Turn {
         }
     }
 
-    fn pull(
-        &mut self,
-        place: PlaceName,
-        consumer: Consumer,
-        max: usize,
-        wait: bool,
-        reply: oneshot::Sender<crate::request::Pulled>,
-    ) {
+    fn pull(&mut self, place: PlaceName, pull: Waiting, wait: bool) {
         if self.has_failed() {
-            drop(reply.send(Err(storage_failed())));
+            drop(pull.reply.send(Err(storage_failed())));
             return;
         }
-        self.expire();
         let found = match (self.exchange.place(&place), &place) {
-            (Some(id), _) => self.lease(id, &consumer, max),
+            (Some(id), _) => self.lease(id, &pull, pull.max),
             // An inbox exists for every party; a subscription must have been made.
             (None, PlaceName::Inbox(_)) => Vec::new(),
             (None, PlaceName::Subscription(name)) => {
                 let fault = no_subscription(name);
-                self.batch.effects.push(Effect::Pulled(reply, Err(fault)));
+                let effect = Effect::Pulled(pull.reply, Err(fault));
+                self.batch.effects.push(effect);
                 return;
             }
         };
         if found.is_empty() && wait {
-            let waiting = Waiting {
-                max,
-                consumer,
-                reply,
-            };
-            self.parked.park(place, waiting);
+            self.parked.park(place, pull);
             return;
         }
         // A lease is not stored, so nobody need wait for the commit unless the message itself does.
         let (_, durable) = self.reader.range();
         if found.iter().all(|lease| lease.sequence <= durable) {
-            if let Err(Ok(leases)) = reply.send(Ok(found)) {
+            if let Err(Ok(leases)) = pull.reply.send(Ok(found)) {
                 self.give_back(&leases);
             }
         } else {
-            self.batch.effects.push(Effect::Pulled(reply, Ok(found)));
+            let effect = Effect::Pulled(pull.reply, Ok(found));
+            self.batch.effects.push(effect);
         }
     }
 
-    fn lease(&mut self, place: PlaceId, consumer: &Consumer, max: usize) -> Vec<Lease> {
+    fn lease(&mut self, place: PlaceId, pull: &Waiting, max: usize) -> Vec<Lease> {
         let now = self.clock.now();
-        let (leases, outcome) = self.exchange.pull(now, place, consumer, max);
+        // Nobody is given what is too old, or what is just coming back in front of it.
+        self.expire_at(now);
+        let (consumer, held_max) = (&pull.consumer, pull.held_max);
+        let (leases, outcome) = self.exchange.pull(now, place, consumer, max, held_max);
         self.meter.deliveries.inc_by(leases.len() as u64);
         let again = leases.iter().filter(|lease| lease.redelivered).count();
         self.meter.redeliveries.inc_by(again as u64);
-        self.watchers
-            .touch(leases.iter().map(|lease| lease.sequence));
         self.follow(outcome);
         leases
     }
 
-    fn settle(&mut self, deliveries: &[DeliveryId], how: &Settle) -> Vec<Result<(), Rejection>> {
+    fn settle(&mut self, deliveries: &[DeliveryId], how: &Settle) -> Settled {
         if self.has_failed() {
             return deliveries.iter().map(|_| Err(storage_failed())).collect();
         }
@@ -254,22 +252,36 @@ impl Turn {
                 .ready_count(place)
                 .div_ceil(waiting_count.max(1));
             waiting_count = waiting_count.saturating_sub(1);
-            let leases = self.lease(place, &waiting.consumer, waiting.max.min(share.max(1)));
-            if leases.is_empty() {
+            if let Some(waiting) = self.serve_one(place, waiting, share.max(1)) {
                 // Nothing for this consumer; what is ready may be for another.
                 unserved.push(waiting);
                 if self.exchange.ready_count(place) == 0 {
                     break;
                 }
-                continue;
-            }
-            if let Err(Ok(leases)) = waiting.reply.send(Ok(leases)) {
-                self.give_back(&leases);
             }
         }
         for waiting in unserved.into_iter().rev() {
             self.parked.put_back(name.clone(), waiting);
         }
+        for consumer in self.exchange.summoned(place) {
+            if let Some(waiting) = self.parked.next_of(&name, &consumer)
+                && let Some(waiting) = self.serve_one(place, waiting, usize::MAX)
+            {
+                self.parked.put_back(name.clone(), waiting);
+            }
+        }
+    }
+
+    /// Gives a waiting pull up to `share` deliveries; gives it back when there is nothing for it.
+    fn serve_one(&mut self, place: PlaceId, waiting: Waiting, share: usize) -> Option<Waiting> {
+        let leases = self.lease(place, &waiting, waiting.max.min(share));
+        if leases.is_empty() {
+            return Some(waiting);
+        }
+        if let Err(Ok(leases)) = waiting.reply.send(Ok(leases)) {
+            self.give_back(&leases);
+        }
+        None
     }
 
     /// Leases whose receiver has gone are deliverable again at once: nobody has seen them.

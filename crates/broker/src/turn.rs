@@ -13,7 +13,7 @@ use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
 use exchange::{ChannelId, Exchange, PlaceId, Record};
 use journal::{Index, Journal, Reader};
-use protocol::{Code, Fault, Rejection};
+use protocol::{Code, Fault, Rejection, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -303,7 +303,10 @@ impl Turn {
 
     /// Does what is due. What follows from it joins the batch.
     pub(crate) fn expire(&mut self) {
-        let now = self.clock.now();
+        self.expire_at(self.clock.now());
+    }
+
+    pub(crate) fn expire_at(&mut self, now: Timestamp) {
         let is_due = |moment| moment <= now;
         if !self.has_failed() && self.exchange.next_deadline().is_some_and(is_due) {
             let outcome = self.exchange.expire(now, self.journal.next_sequence());

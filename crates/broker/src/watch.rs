@@ -7,18 +7,26 @@ use exchange::Record;
 use std::collections::HashMap;
 use tokio::sync::watch;
 
+/// Fewer watchers than this are not worth a sweep.
+const SWEEP_MIN: usize = 64;
+
 /// Watchers by the message's sequence.
 #[derive(Default)]
 pub(crate) struct Watchers {
     by_sequence: HashMap<u64, watch::Sender<u64>>,
+    /// Those who left are swept when there are more than this.
+    sweep_above: usize,
     touched: Vec<u64>,
 }
 
 impl Watchers {
     /// Sees every change that is durable after this call.
     pub(crate) fn watch(&mut self, sequence: u64) -> watch::Receiver<u64> {
-        self.by_sequence
-            .retain(|_, sender| sender.receiver_count() > 0);
+        if self.by_sequence.len() > self.sweep_above {
+            self.by_sequence
+                .retain(|_, sender| sender.receiver_count() > 0);
+            self.sweep_above = self.by_sequence.len() * 2 + SWEEP_MIN;
+        }
         let sender = self.by_sequence.entry(sequence);
         sender.or_insert_with(|| watch::Sender::new(0)).subscribe()
     }

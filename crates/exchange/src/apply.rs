@@ -7,7 +7,7 @@
 use crate::dedupe::Key;
 use crate::exchange::Exchange;
 use crate::place::{PlaceId, PlaceName};
-use crate::publish::RecipientState;
+use crate::publish::inboxes_of_lines;
 use crate::record::{Ending, Record};
 use bytes::Bytes;
 use protocol::{AeePolicy, DialectName, Mode, Rules, Timestamp, dialect};
@@ -31,12 +31,11 @@ impl Exchange {
                 if moves_flow {
                     self.move_flow(at, header.dialect, &envelope);
                 }
-                let with_inbox = recipients.iter().filter(|(party, state)| match state {
-                    RecipientState::Stored => !party.is_channel(),
-                    RecipientState::Refused => false,
-                });
-                for ((party, _), place) in with_inbox.zip(&places) {
-                    self.places.open_inbox(*place, party);
+                let inboxes = inboxes_of_lines(&recipients, &places);
+                for ((party, _), inbox) in recipients.iter().zip(inboxes) {
+                    if let Some(place) = inbox {
+                        self.places.open_inbox(place, party);
+                    }
                 }
                 self.deliver(sequence, &header, &places);
             }

@@ -120,6 +120,17 @@ impl Exchange {
         self.places.get(place)?.state_of(sequence)
     }
 
+    /// The journal's records of the failed attempts of a delivery that is owed or dead.
+    #[must_use]
+    pub fn failures(&self, place: PlaceId, sequence: u64) -> Vec<u64> {
+        let Some(place) = self.places.get(place) else {
+            return Vec::new();
+        };
+        let dead = || Some(place.dead().get(&sequence)?.tries.clone());
+        let tries = place.tries_of(sequence).or_else(dead);
+        tries.map_or_else(Vec::new, |tries| tries.failures)
+    }
+
     /// The oldest message that any place owes or keeps as a dead letter. Looks at every place.
     #[must_use]
     pub fn oldest_owed(&self) -> Option<u64> {

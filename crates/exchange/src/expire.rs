@@ -25,9 +25,9 @@ impl Exchange {
         let mut wake = BTreeSet::new();
         let mut lost: BTreeMap<PlaceId, Vec<u64>> = BTreeMap::new();
         while let Some((place, sequence)) = self.places.pop_lease(now) {
-            let was_resting = self.places.change(place, |queue, _| {
+            let was_resting = self.places.change(place, |queue, moments| {
                 let is_resting = queue.is_resting(sequence);
-                queue.ready_again(sequence);
+                queue.ready_again(sequence, moments);
                 is_resting
             });
             match was_resting {

@@ -41,13 +41,17 @@ impl Exchange {
         let (mut dead, mut expired) = (Vec::new(), Vec::new());
         self.places.change(place, |queue, moments| {
             for &sequence in sequences {
-                let Some(attempt) = queue.attempt_of(sequence) else {
+                let Some(tries) = queue.tries_of(sequence) else {
                     continue;
                 };
+                // An attempt that is over was counted then; only a final word still matters.
+                if how.why != Failure::Rejected && !queue.is_held(sequence) {
+                    continue;
+                }
                 let settings = queue.settings_for(sequence, defaults);
-                let failures = queue.failures_of(sequence) + 1;
+                let (attempt, failures) = (tries.attempts, tries.failed() + 1);
                 let delay = match how.why {
-                    Failure::LeaseExpired | Failure::Rejected => 0,
+                    Failure::LeaseExpired | Failure::ConsumerGone | Failure::Rejected => 0,
                     Failure::Nacked => {
                         let asked = how.retry_after_ms.unwrap_or(settings.backoff(failures));
                         let delay = asked.max(floor).clamp(0, WAIT_MS_MAX);
@@ -63,7 +67,7 @@ impl Exchange {
                 });
                 let reason = match how.why {
                     Failure::Rejected => Some(REJECTED),
-                    Failure::LeaseExpired | Failure::Nacked => {
+                    Failure::LeaseExpired | Failure::ConsumerGone | Failure::Nacked => {
                         (failures >= settings.max_attempts).then_some(ATTEMPTS_EXHAUSTED)
                     }
                 };
@@ -74,8 +78,7 @@ impl Exchange {
                     queue.forget(sequence, moments);
                     expired.push(sequence);
                 } else if delay == 0 {
-                    moments.leases.remove(&(again_at, place, sequence));
-                    queue.ready_again(sequence);
+                    queue.ready_again(sequence, moments);
                 }
             }
         });

@@ -7,7 +7,7 @@ use crate::dedupe::Key;
 use crate::exchange::Exchange;
 use crate::fail::Fail;
 use crate::outcome::Outcome;
-use crate::place::PlaceId;
+use crate::place::{DeliveryState, PlaceId};
 use crate::record::{Failure, Record};
 use protocol::{Header, SettlementVerdict, Timestamp};
 
@@ -33,18 +33,32 @@ impl Exchange {
         };
         match &settlement.verdict {
             SettlementVerdict::Acknowledged => {
-                let ready_before = self.ready_count(place);
+                let state = self.delivery_state(place, sequence);
+                let (attempts, consumer) = match &state {
+                    Some(DeliveryState::Held {
+                        attempt, consumer, ..
+                    }) => (*attempt, consumer.as_deref().map(Into::into)),
+                    Some(
+                        DeliveryState::Waiting { attempts }
+                        | DeliveryState::Resting { attempts, .. }
+                        | DeliveryState::Dead { attempts, .. },
+                    ) => (*attempts, None),
+                    None => (0, None),
+                };
                 self.places
                     .change(place, |queue, moments| queue.forget(sequence, moments));
-                if self.ready_count(place) > ready_before {
-                    outcome.wake.push(place);
-                }
+                outcome.wake.push(place);
                 outcome.records.push(Record::Acked {
                     place,
                     at: now,
-                    consumer: None,
+                    consumer,
                     by: Some(header.id.clone()),
                     sequences: vec![sequence],
+                    attempts: if attempts == 1 {
+                        Vec::new()
+                    } else {
+                        vec![attempts]
+                    },
                 });
             }
             SettlementVerdict::Again { reason } | SettlementVerdict::Never { reason } => {

@@ -47,7 +47,7 @@ pub use exchange::{Counts, Exchange};
 pub use listen::ChannelId;
 pub use outcome::{Notice, Outcome};
 pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
-pub use publish::{Publication, RecipientState};
+pub use publish::{Publication, RecipientState, inboxes_of_lines};
 pub use record::{Ending, FailedDelivery, Failure, Record, RecordError};
 pub use settings::Settings;
 pub use settle::Results;

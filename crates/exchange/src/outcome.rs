@@ -14,6 +14,8 @@ pub struct Outcome {
     pub records: Vec<Record>,
     /// Places that have something to pull that they had not before.
     pub wake: Vec<PlaceId>,
+    /// Messages of which a delivery changed, besides those that the records tell of.
+    pub touched: Vec<u64>,
     /// Envelopes that the exchange itself publishes, as `service:interwire`. Their ids follow from
     /// their causes, so that one that is said again after a crash is a duplicate.
     pub speak: Vec<Bytes>,
@@ -58,6 +60,7 @@ impl Outcome {
     pub fn extend(&mut self, other: Self) {
         self.records.extend(other.records);
         self.wake.extend(other.wake);
+        self.touched.extend(other.touched);
         self.speak.extend(other.speak);
         self.notices.extend(other.notices);
     }

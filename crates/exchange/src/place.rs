@@ -3,17 +3,19 @@
 //! This file knows no clock but the moments it is given, and no records: who calls it writes down
 //! what must survive a restart.
 
+mod come_back;
 mod conversations;
+mod hand_out;
 mod lanes;
 
 pub(crate) use lanes::Candidate;
 
 use crate::delivery_settings::{DeliverySettings, Order};
-use crate::record::FailedDelivery;
 use conversations::Conversations;
+use foldhash::fast::FixedState;
 use lanes::Lanes;
 use protocol::{Party, Priority, Retry, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ pub type Consumer = Option<Arc<str>>;
 
 /// Stands for the conversation of a delivery; empty for none. Two conversations may share a key;
 /// then they keep together, which costs speed and nothing else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct OrderKey(pub(crate) Option<NonZeroU32>);
 
 impl OrderKey {
@@ -144,8 +146,12 @@ pub(crate) struct Place {
     pub(crate) settings: Option<Box<DeliverySettings>>,
     is_paused: bool,
     lanes: Lanes,
+    /// What `conversations` keeps now. A pull says what it should keep; before the first, nothing.
+    order: Order,
     conversations: Conversations,
     held: BTreeMap<u64, Held>,
+    /// How many each consumer holds.
+    holding: HashMap<Consumer, usize, FixedState>,
     resting: BTreeMap<u64, Resting>,
     dead: BTreeMap<u64, Dead>,
     /// What messages ask of their own retries.
@@ -171,8 +177,10 @@ impl Place {
             settings: None,
             is_paused: false,
             lanes: Lanes::default(),
+            order: Order::None,
             conversations: Conversations::default(),
             held: BTreeMap::new(),
+            holding: HashMap::default(),
             resting: BTreeMap::new(),
             dead: BTreeMap::new(),
             retries: BTreeMap::new(),
@@ -202,10 +210,15 @@ impl Place {
 
     /// Whether something could be handed out, to somebody.
     pub(crate) fn has_ready(&self) -> bool {
-        self.lanes.count() > 0 && !self.is_paused
+        !self.is_paused && (self.lanes.count() > 0 || self.summoned().next().is_some())
     }
 
-    /// How many deliveries are ready.
+    /// Who has something to pull that nobody else may have.
+    pub(crate) fn summoned(&self) -> impl Iterator<Item = &Consumer> {
+        self.conversations.summoned()
+    }
+
+    /// How many deliveries are ready, for somebody.
     pub(crate) fn ready_count(&self) -> usize {
         self.lanes.count()
     }
@@ -242,250 +255,6 @@ impl Place {
         }
     }
 
-    /// The next delivery for this consumer; after one of a conversation the rest of it first.
-    pub(crate) fn choose(
-        &mut self,
-        consumer: &Consumer,
-        order: Order,
-        last: OrderKey,
-    ) -> Option<Candidate> {
-        if self.is_paused {
-            return None;
-        }
-        if order == Order::None {
-            let mut candidate = self.lanes.pop()?;
-            candidate.key = OrderKey::default();
-            return Some(candidate);
-        }
-        if let Some(next) = self.conversations.next_of(last, consumer) {
-            return Some(next);
-        }
-        while let Some(candidate) = self.lanes.pop() {
-            if self.conversations.admits(&candidate, consumer) {
-                return Some(candidate);
-            }
-            self.conversations.park(candidate);
-        }
-        None
-    }
-
-    /// Hands a chosen delivery out.
-    pub(crate) fn hold(
-        &mut self,
-        candidate: Candidate,
-        fence: u32,
-        consumer: Consumer,
-        until: Timestamp,
-        moments: &mut Moments,
-    ) -> &Held {
-        let Candidate {
-            sequence,
-            priority,
-            key,
-            mut tries,
-            ..
-        } = candidate;
-        tries.attempts = tries.attempts.saturating_add(1);
-        self.conversations.go_out(key, sequence, &consumer);
-        moments.leases.insert((until, self.id, sequence));
-        self.held.entry(sequence).or_insert(Held {
-            fence,
-            until,
-            consumer,
-            priority,
-            key,
-            tries,
-        })
-    }
-
-    /// The delivery, when this fence still holds it at `now`.
-    pub(crate) fn held(&self, sequence: u64, fence: u32, now: Timestamp) -> Option<&Held> {
-        self.held
-            .get(&sequence)
-            .filter(|held| held.fence == fence && held.until > now)
-    }
-
-    /// The sequences that a consumer holds.
-    pub(crate) fn held_by(&self, consumer: &Consumer) -> Vec<u64> {
-        let theirs = self
-            .held
-            .iter()
-            .filter(|(_, held)| held.consumer == *consumer);
-        theirs.map(|(sequence, _)| *sequence).collect()
-    }
-
-    /// Moves the end of a hold.
-    pub(crate) fn extend(&mut self, sequence: u64, until: Timestamp, moments: &mut Moments) {
-        if let Some(held) = self.held.get_mut(&sequence) {
-            moments.leases.remove(&(held.until, self.id, sequence));
-            held.until = until;
-            moments.leases.insert((until, self.id, sequence));
-        }
-    }
-
-    /// Gives a held delivery back as if it had not failed: its consumer left.
-    pub(crate) fn give_back(&mut self, sequence: u64, moments: &mut Moments) {
-        if let Some(candidate) = self.take_held(sequence, moments) {
-            let key = candidate.key;
-            self.lanes.put_back(candidate);
-            self.come_in(key);
-        }
-    }
-
-    /// As [`Self::give_back`], for a delivery that nobody has seen.
-    pub(crate) fn never_went(&mut self, sequence: u64, moments: &mut Moments) {
-        if let Some(mut candidate) = self.take_held(sequence, moments) {
-            candidate.tries.attempts = candidate.tries.attempts.saturating_sub(1);
-            let key = candidate.key;
-            self.lanes.put_back(candidate);
-            self.come_in(key);
-        }
-    }
-
-    /// A held delivery failed, as the record `failure` says; it is ready again at `until`.
-    pub(crate) fn fail(
-        &mut self,
-        sequence: u64,
-        failure: u64,
-        until: Timestamp,
-        moments: &mut Moments,
-    ) {
-        let Some(mut candidate) = self.take_held(sequence, moments) else {
-            return;
-        };
-        candidate.tries.failures.push(failure);
-        let key = candidate.key;
-        self.rest(candidate, until, moments);
-        self.come_in(key);
-    }
-
-    /// As [`Self::fail`] when state is rebuilt: nothing is held then.
-    pub(crate) fn failed_before(
-        &mut self,
-        failed: &FailedDelivery,
-        failure: u64,
-        moments: &mut Moments,
-    ) {
-        if let Some(mut candidate) = self.take(failed.sequence, moments) {
-            candidate.tries.attempts = failed.attempt;
-            candidate.tries.failures.push(failure);
-            self.rest(candidate, failed.again_at, moments);
-        }
-    }
-
-    /// How often a held delivery has failed before.
-    pub(crate) fn failures_of(&self, sequence: u64) -> u32 {
-        self.held
-            .get(&sequence)
-            .map_or(0, |held| held.tries.failed())
-    }
-
-    /// Which attempt a held delivery is.
-    pub(crate) fn attempt_of(&self, sequence: u64) -> Option<u32> {
-        self.held.get(&sequence).map(|held| held.tries.attempts)
-    }
-
-    pub(crate) fn is_held(&self, sequence: u64) -> bool {
-        self.held.contains_key(&sequence)
-    }
-
-    /// Whether its message is too old to be handed out again.
-    pub(crate) fn is_expired(&self, sequence: u64, now: Timestamp) -> bool {
-        self.expiring.get(&sequence).is_some_and(|at| *at <= now)
-    }
-
-    fn rest(&mut self, candidate: Candidate, until: Timestamp, moments: &mut Moments) {
-        let Candidate {
-            sequence,
-            priority,
-            key,
-            tries,
-            ..
-        } = candidate;
-        self.conversations.begin_rest(key);
-        moments.leases.insert((until, self.id, sequence));
-        self.resting.insert(
-            sequence,
-            Resting {
-                until,
-                priority,
-                key,
-                tries,
-            },
-        );
-    }
-
-    /// Whether a delivery waits for its next attempt.
-    pub(crate) fn is_resting(&self, sequence: u64) -> bool {
-        self.resting.contains_key(&sequence)
-    }
-
-    /// The wait of a delivery is over.
-    pub(crate) fn ready_again(&mut self, sequence: u64) {
-        if let Some(resting) = self.resting.remove(&sequence) {
-            self.lanes.put_back(Candidate {
-                sequence,
-                priority: resting.priority,
-                key: resting.key,
-                tries: resting.tries,
-                came_back: true,
-            });
-            self.conversations.end_rest(resting.key, sequence);
-        }
-    }
-
-    /// The message is done here, in whatever state it is; true when it was owed or dead.
-    pub(crate) fn forget(&mut self, sequence: u64, moments: &mut Moments) -> bool {
-        self.retries.remove(&sequence);
-        if let Some(moment) = self.expiring.remove(&sequence) {
-            moments.expiries.remove(&(moment, self.id, sequence));
-        }
-        self.take(sequence, moments).is_some() || self.dead.remove(&sequence).is_some()
-    }
-
-    /// Nobody is given this delivery again by itself.
-    pub(crate) fn bury(
-        &mut self,
-        sequence: u64,
-        at: Timestamp,
-        reason: &str,
-        moments: &mut Moments,
-    ) {
-        if let Some(moment) = self.expiring.remove(&sequence) {
-            moments.expiries.remove(&(moment, self.id, sequence));
-        }
-        if let Some(candidate) = self.take(sequence, moments) {
-            self.dead.insert(
-                sequence,
-                Dead {
-                    at,
-                    reason: reason.into(),
-                    priority: candidate.priority,
-                    key: candidate.key,
-                    tries: candidate.tries,
-                },
-            );
-        }
-    }
-
-    /// A dead letter is ready again, with all its attempts before it.
-    pub(crate) fn redrive(&mut self, sequence: u64) -> bool {
-        let Some(dead) = self.dead.remove(&sequence) else {
-            return false;
-        };
-        self.lanes.put_back(Candidate {
-            sequence,
-            priority: dead.priority,
-            key: dead.key,
-            tries: Tries {
-                attempts: dead.tries.attempts,
-                failures: Vec::new(),
-            },
-            came_back: true,
-        });
-        true
-    }
-
     pub(crate) fn dead(&self) -> &BTreeMap<u64, Dead> {
         &self.dead
     }
@@ -495,12 +264,12 @@ impl Place {
     }
 
     pub(crate) fn configure(&mut self, settings: DeliverySettings) {
-        if settings.order == Order::None {
-            for candidate in self.conversations.dissolve() {
-                self.lanes.put_back(candidate);
-            }
-        }
         self.settings = Some(Box::new(settings));
+    }
+
+    /// Whether its message is too old to be handed out again.
+    pub(crate) fn is_expired(&self, sequence: u64, now: Timestamp) -> bool {
+        self.expiring.get(&sequence).is_some_and(|at| *at <= now)
     }
 
     /// Where one of its deliveries stands.
@@ -525,12 +294,7 @@ impl Place {
                 reason: dead.reason.clone(),
             });
         }
-        let parked = || {
-            let mut parked = self.conversations.iter();
-            parked
-                .find(|one| one.sequence == sequence)
-                .map(|one| one.tries.clone())
-        };
+        let parked = || self.conversations.tries(sequence);
         let tries = self.lanes.tries(sequence).or_else(parked)?;
         Some(DeliveryState::Waiting {
             attempts: tries.attempts,
@@ -541,7 +305,7 @@ impl Place {
     pub(crate) fn oldest(&self) -> Option<u64> {
         let first = [
             self.lanes.oldest(),
-            self.conversations.iter().map(|one| one.sequence).min(),
+            self.conversations.oldest(),
             self.held.first_key_value().map(|(at, _)| *at),
             self.resting.first_key_value().map(|(at, _)| *at),
             self.dead.first_key_value().map(|(at, _)| *at),
@@ -562,52 +326,5 @@ impl Place {
         for (sequence, moment) in &self.expiring {
             moments.expiries.remove(&(*moment, self.id, *sequence));
         }
-    }
-
-    fn come_in(&mut self, key: OrderKey) {
-        if let Some(heir) = self.conversations.come_in(key) {
-            self.lanes.put_back(heir);
-        }
-    }
-
-    fn take_held(&mut self, sequence: u64, moments: &mut Moments) -> Option<Candidate> {
-        let held = self.held.remove(&sequence)?;
-        moments.leases.remove(&(held.until, self.id, sequence));
-        Some(Candidate {
-            sequence,
-            priority: held.priority,
-            key: held.key,
-            tries: held.tries,
-            came_back: true,
-        })
-    }
-
-    /// Takes a delivery out of wherever it is, except from among the dead.
-    fn take(&mut self, sequence: u64, moments: &mut Moments) -> Option<Candidate> {
-        if let Some(candidate) = self.take_held(sequence, moments) {
-            self.come_in(candidate.key);
-            return Some(candidate);
-        }
-        let heir;
-        let taken = if let Some(resting) = self.resting.remove(&sequence) {
-            moments.leases.remove(&(resting.until, self.id, sequence));
-            heir = self.conversations.forget_rest(resting.key, sequence);
-            Candidate {
-                sequence,
-                priority: resting.priority,
-                key: resting.key,
-                tries: resting.tries,
-                came_back: true,
-            }
-        } else if let Some(candidate) = self.lanes.remove(sequence) {
-            heir = self.conversations.forget(candidate.key, sequence);
-            candidate
-        } else {
-            return self.conversations.unpark(sequence);
-        };
-        if let Some(heir) = heir {
-            self.lanes.put_back(heir);
-        }
-        Some(taken)
     }
 }

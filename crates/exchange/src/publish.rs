@@ -62,6 +62,21 @@ pub struct Publication {
     pub then: Outcome,
 }
 
+/// The inbox behind each line of a receipt, from the places of its record: none for a channel and for
+/// a recipient that was refused.
+#[must_use]
+pub fn inboxes_of_lines(
+    recipients: &[(Party, RecipientState)],
+    places: &[PlaceId],
+) -> Vec<Option<PlaceId>> {
+    let mut places = places.iter();
+    let inbox = |(party, state): &(Party, RecipientState)| match state {
+        RecipientState::Stored if !party.is_channel() => places.next().copied(),
+        RecipientState::Stored | RecipientState::Refused => None,
+    };
+    recipients.iter().map(inbox).collect()
+}
+
 impl Exchange {
     /// Accepts a message. `sequence` is the one its record will have in the journal.
     ///

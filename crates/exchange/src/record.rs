@@ -92,6 +92,8 @@ pub enum Record {
         by: Option<Box<str>>,
         /// The messages, ascending.
         sequences: Vec<u64>,
+        /// How often each had been handed out; empty when all were once.
+        attempts: Vec<u32>,
     },
     /// Attempts to deliver failed.
     Failed {
@@ -155,10 +157,17 @@ pub enum Failure {
     LeaseExpired,
     /// The reader will never take it.
     Rejected,
+    /// The reader is gone without a word.
+    ConsumerGone,
 }
 
 impl Failure {
-    const ALL: [Self; 3] = [Self::Nacked, Self::LeaseExpired, Self::Rejected];
+    const ALL: [Self; 4] = [
+        Self::Nacked,
+        Self::LeaseExpired,
+        Self::Rejected,
+        Self::ConsumerGone,
+    ];
 
     /// The word on every surface.
     #[must_use]
@@ -167,6 +176,7 @@ impl Failure {
             Self::Nacked => "nacked",
             Self::LeaseExpired => "lease_expired",
             Self::Rejected => "rejected",
+            Self::ConsumerGone => "consumer_gone",
         }
     }
 }

@@ -12,13 +12,14 @@ use crate::record::{Failure, Record};
 use protocol::{Code, Fault, Rejection, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One result per delivery, in order.
-pub type Results = Vec<Result<(), Rejection>>;
+/// One result per delivery, in order: for one that is held on, until when.
+pub type Results = Vec<Result<Option<Timestamp>, Rejection>>;
 
 impl Exchange {
     /// Settles deliveries, one result each, in order: `lease_lost` for a late, settled or unknown
-    /// one. `next_sequence` is the one that the first record will have. A place wakes when it has
-    /// something to pull that it had not before, or could not hand out for its in-flight limit.
+    /// one. `next_sequence` is the one that the first record will have. A place wakes when somebody may
+    /// have something to pull there that could not before: what waited behind its conversation, or
+    /// for room under a limit of the place or of the consumer.
     pub fn settle(
         &mut self,
         now: Timestamp,
@@ -28,18 +29,26 @@ impl Exchange {
     ) -> (Results, Outcome) {
         let mut wake = BTreeSet::new();
         let mut results = Vec::with_capacity(deliveries.len());
-        let mut acked: BTreeMap<(PlaceId, Consumer), Vec<u64>> = BTreeMap::new();
+        let mut acked: BTreeMap<(PlaceId, Consumer), BTreeMap<u64, u32>> = BTreeMap::new();
         let mut failed: BTreeMap<PlaceId, BTreeSet<u64>> = BTreeMap::new();
         for delivery in deliveries {
             match self.settle_one(now, delivery, how) {
                 None => results.push(Err(lease_lost(delivery))),
-                Some((consumer, wakes)) => {
+                Some(SettledOne {
+                    consumer,
+                    attempt,
+                    until,
+                    wakes,
+                }) => {
                     if wakes {
                         wake.insert(delivery.place);
                     }
                     let (place, sequence) = (delivery.place, delivery.sequence);
                     match how {
-                        Settle::Ack => acked.entry((place, consumer)).or_default().push(sequence),
+                        Settle::Ack => {
+                            let of_consumer = acked.entry((place, consumer)).or_default();
+                            of_consumer.insert(sequence, attempt);
+                        }
                         Settle::Nack { .. } | Settle::Reject { .. } => {
                             if !failed.entry(place).or_default().insert(sequence) {
                                 results.push(Err(lease_lost(delivery)));
@@ -48,19 +57,24 @@ impl Exchange {
                         }
                         Settle::Extend { .. } => {}
                     }
-                    results.push(Ok(()));
+                    results.push(Ok(until));
                 }
             }
         }
         let mut outcome = Outcome::default();
-        for ((place, consumer), mut sequences) in acked {
-            sequences.sort_unstable();
+        for ((place, consumer), deliveries) in acked {
+            let is_plain = deliveries.values().all(|attempt| *attempt == 1);
             outcome.records.push(Record::Acked {
                 place,
                 at: now,
                 consumer: consumer.as_deref().map(Into::into),
                 by: None,
-                sequences,
+                sequences: deliveries.keys().copied().collect(),
+                attempts: if is_plain {
+                    Vec::new()
+                } else {
+                    deliveries.into_values().collect()
+                },
             });
         }
         let fail = match how {
@@ -88,39 +102,55 @@ impl Exchange {
         (results, outcome)
     }
 
-    /// Checks the fence and does what needs no record; tells who held it and whether others can now
-    /// be served.
+    /// Checks the fence and does what needs no record.
     fn settle_one(
         &mut self,
         now: Timestamp,
         delivery: &DeliveryId,
         how: &Settle,
-    ) -> Option<(Consumer, bool)> {
+    ) -> Option<SettledOne> {
         let defaults = self.settings.delivery;
         let settled = self.places.change(delivery.place, |place, moments| {
             let held = place.held(delivery.sequence, delivery.fence, now)?;
-            let consumer = held.consumer.clone();
-            let own = place.settings.as_deref().copied().unwrap_or(defaults);
-            let was_full = place.held_count() >= own.in_flight_max as usize;
-            let ready_before = place.ready_count();
+            let (consumer, attempt) = (held.consumer.clone(), held.tries.attempts);
+            let mut until = None;
+            let mut wakes = false;
             match how {
                 Settle::Ack => {
                     place.forget(delivery.sequence, moments);
+                    wakes = place.has_ready();
                 }
                 Settle::Extend { lease_ms } => {
+                    let own = place.settings_for(delivery.sequence, defaults);
                     let lease = lease_ms.unwrap_or(own.lease_ms).clamp(1, WAIT_MS_MAX);
-                    place.extend(delivery.sequence, now.plus_millis(lease), moments);
+                    let end = now.plus_millis(lease);
+                    place.extend(delivery.sequence, end, moments);
+                    until = Some(end);
                 }
                 // Failed together, after all fences were checked.
                 Settle::Nack { .. } | Settle::Reject { .. } => {}
             }
-            let has_room = place.held_count() < own.in_flight_max as usize;
-            let wakes =
-                place.has_ready() && (was_full && has_room || place.ready_count() > ready_before);
-            Some((consumer, wakes))
+            Some(SettledOne {
+                consumer,
+                attempt,
+                until,
+                wakes,
+            })
         });
         settled.flatten()
     }
+}
+
+/// What came of one delivery whose fence was right.
+struct SettledOne {
+    /// Who held it.
+    consumer: Consumer,
+    /// How often it had been handed out.
+    attempt: u32,
+    /// Until when it is held on.
+    until: Option<Timestamp>,
+    /// Whether others can be served now.
+    wakes: bool,
 }
 
 fn lease_lost(delivery: &DeliveryId) -> Rejection {

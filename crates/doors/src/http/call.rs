@@ -75,6 +75,13 @@ pub(crate) fn json(status: StatusCode, text: String) -> Response<Body> {
     response
 }
 
+/// An answer that says nothing but that it is done.
+pub(crate) fn no_content() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
 /// Sets a header; a value that no header can carry is percent-encoded first.
 pub(crate) fn set_header(response: &mut Response<Body>, name: &'static str, text: &str) {
     let value = HeaderValue::from_str(text).or_else(|_| {

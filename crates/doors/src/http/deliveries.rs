@@ -1,10 +1,10 @@
 //! Deliveries: how one is written, and settling them over HTTP and over the socket.
 
-use super::call::{Answer, Call, json};
+use super::call::{Answer, Call, json, no_content};
 use super::members::Members;
 use super::problem;
 use axum::http::StatusCode;
-use broker::{Delivery, DeliveryId, Handle, Outcome, Settle};
+use broker::{Delivery, DeliveryId, Departure, Handle, Outcome, Settle};
 use protocol::json::{Limits, Value, push_string, read};
 use protocol::{Code, Fault, Rejection};
 use std::fmt::Write as _;
@@ -26,6 +26,7 @@ const BODY_BYTES_MAX: usize = 256 << 10;
 pub(crate) enum Verdict {
     Ack,
     Nack,
+    Reject,
     Extend,
 }
 
@@ -49,28 +50,26 @@ impl Settlement {
         let own: &[&str] = match verdict {
             Verdict::Ack => &["deliveries"],
             Verdict::Nack => &["deliveries", "retry_after_ms", "reason"],
+            Verdict::Reject => &["deliveries", "reason"],
             Verdict::Extend => &["deliveries", "lease_ms"],
         };
         let mut members = Members::of(object, code).only(&[own, frame].concat());
         let deliveries = members.texts("deliveries", SETTLED_MAX);
         let how = match verdict {
             Verdict::Ack => Settle::Ack,
-            Verdict::Nack => {
-                let reason = members.text("reason").unwrap_or_default();
-                if reason.len() > REASON_BYTES_MAX {
-                    let detail = format!(
-                        "expected at most {REASON_BYTES_MAX} bytes in `reason`, got {}",
-                        reason.len()
-                    );
-                    members.refuse("reason", detail);
-                }
-                Settle::Nack {
-                    retry_after_ms: members.number("retry_after_ms", 0..=DELAY_MS_MAX),
-                    reason: reason.into(),
-                }
-            }
+            Verdict::Nack => Settle::Nack {
+                retry_after_ms: members.quantity(
+                    "retry_after_ms",
+                    "milliseconds",
+                    0..=DELAY_MS_MAX,
+                ),
+                reason: reason(&mut members),
+            },
+            Verdict::Reject => Settle::Reject {
+                reason: reason(&mut members),
+            },
             Verdict::Extend => Settle::Extend {
-                lease_ms: members.number("lease_ms", 1..=DELAY_MS_MAX),
+                lease_ms: members.quantity("lease_ms", "milliseconds", 1..=DELAY_MS_MAX),
             },
         };
         members.finish()?;
@@ -83,45 +82,42 @@ impl Settlement {
 
     /// Settles them; one outcome for each, in order.
     pub(crate) async fn run(&self, handle: &Handle) -> Result<Vec<Outcome>, Rejection> {
-        let ids: Vec<_> = self
-            .deliveries
-            .iter()
-            .map(|text| DeliveryId::parse(text))
-            .collect();
+        self.begin(handle).await?.await
+    }
+
+    /// As [`Self::run`], and returns when it has its place before whatever is asked later.
+    pub(crate) async fn begin(
+        &self,
+        handle: &Handle,
+    ) -> Result<impl Future<Output = Result<Vec<Outcome>, Rejection>> + Send + use<>, Rejection>
+    {
+        let ids = self.deliveries.iter().map(|text| {
+            let known = DeliveryId::parse(text);
+            known.ok_or_else(|| not_a_delivery(text))
+        });
+        let ids: Vec<Result<DeliveryId, Rejection>> = ids.collect();
         let known: Vec<_> = ids.iter().flatten().copied().collect();
-        let mut settled = if known.is_empty() {
-            Vec::new()
-        } else {
-            handle.settle(known, self.how.clone()).await?
-        }
-        .into_iter();
-        let outcome = |(id, text): (&Option<DeliveryId>, &String)| match id {
-            Some(_) => settled.next().unwrap_or_else(|| Err(not_a_delivery(text))),
-            None => Err(not_a_delivery(text)),
+        let settled = match known.is_empty() {
+            true => None,
+            false => Some(handle.begin_settle(known, self.how.clone()).await?),
         };
-        Ok(ids.iter().zip(&self.deliveries).map(outcome).collect())
+        Ok(async {
+            let settled = match settled {
+                Some(settled) => settled.await?,
+                None => Vec::new(),
+            };
+            let mut settled = settled.into_iter();
+            let outcome = |id: Result<DeliveryId, Rejection>| {
+                let id = id?;
+                settled
+                    .next()
+                    .unwrap_or_else(|| Err(not_a_delivery(&id.to_string())))
+            };
+            Ok(ids.into_iter().map(outcome).collect())
+        })
     }
 
-    /// Those that were settled, or that the exchange says are with somebody else.
-    pub(crate) fn over(&self, outcomes: &[Outcome]) -> Vec<DeliveryId> {
-        let is_over = |outcome: &Outcome| match (outcome, &self.how) {
-            (Ok(()), _) => true,
-            // An extension that came too late changes nothing that is held here.
-            (Err(_), Settle::Extend { .. }) => false,
-            (Err(refused), Settle::Ack | Settle::Nack { .. } | Settle::Reject { .. }) => {
-                refused.code() == Code::LeaseLost
-            }
-        };
-        let over = self
-            .deliveries
-            .iter()
-            .zip(outcomes)
-            .filter(|(_, outcome)| is_over(outcome));
-        over.filter_map(|(text, _)| DeliveryId::parse(text))
-            .collect()
-    }
-
-    /// `[{"delivery","ok":true}|{"delivery","ok":false,"fault"}]`.
+    /// `[{"delivery","ok":true,"lease_until"?}|{"delivery","ok":false,"fault"}]`.
     pub(crate) fn write_results(&self, out: &mut String, outcomes: &[Outcome]) {
         out.push('[');
         for (at, (text, outcome)) in self.deliveries.iter().zip(outcomes).enumerate() {
@@ -131,7 +127,13 @@ impl Settlement {
             out.push_str("{\"delivery\":");
             push_string(out, text);
             match outcome {
-                Ok(()) => out.push_str(",\"ok\":true}"),
+                Ok(until) => {
+                    out.push_str(",\"ok\":true");
+                    if let Some(until) = until {
+                        let _ = write!(out, ",\"lease_until\":\"{until}\"");
+                    }
+                    out.push('}');
+                }
                 Err(rejection) => {
                     out.push_str(",\"ok\":false,\"fault\":");
                     problem::write(out, rejection, &format!("/deliveries/{at}"), None);
@@ -143,6 +145,18 @@ impl Settlement {
     }
 }
 
+fn reason(members: &mut Members<'_>) -> Box<str> {
+    let reason = members.text("reason").unwrap_or_default();
+    if reason.len() > REASON_BYTES_MAX {
+        let detail = format!(
+            "expected at most {REASON_BYTES_MAX} bytes in `reason`, got {}",
+            reason.len()
+        );
+        members.refuse("reason", detail);
+    }
+    reason.into()
+}
+
 pub(crate) async fn ack(call: Call) -> Answer {
     settle(call, Verdict::Ack).await
 }
@@ -151,8 +165,39 @@ pub(crate) async fn nack(call: Call) -> Answer {
     settle(call, Verdict::Nack).await
 }
 
+pub(crate) async fn reject(call: Call) -> Answer {
+    settle(call, Verdict::Reject).await
+}
+
 pub(crate) async fn extend(call: Call) -> Answer {
     settle(call, Verdict::Extend).await
+}
+
+/// A consumer says that it leaves: `{"consumer":"w1","inbox":"agent.b"}` or `"subscription"`.
+pub(crate) async fn leave(call: Call) -> Answer {
+    call.no_query()?;
+    let handle = call.peer.handle.clone();
+    let body = call.json(BODY_BYTES_MAX).await?;
+    let (place, consumer) = {
+        let document = read(&body, Limits::default())?;
+        let mut members = Members::of(document.root(), Code::BadRequest).only(&[
+            "consumer",
+            "inbox",
+            "subscription",
+        ]);
+        let (place, consumer) = (members.place(), members.consumer());
+        let named = members.get("consumer").is_some();
+        if !named {
+            members.refuse("consumer", "expected `consumer` to be present".into());
+        }
+        members.finish()?;
+        let place = place.ok_or_else(|| {
+            problem::bad_request("", "expected `inbox` or `subscription`, got neither")
+        })?;
+        (place, consumer)
+    };
+    handle.leave(place, consumer, Departure::Leaves).await?;
+    Ok(no_content())
 }
 
 async fn settle(call: Call, verdict: Verdict) -> Answer {

@@ -1,5 +1,6 @@
 //! What every request of this door shares.
 
+use super::consumers::Consumers;
 use super::meter::Meter;
 use super::{HttpSettings, Stop};
 use axum::http::HeaderMap;
@@ -8,6 +9,7 @@ use prometheus_client::registry::Registry;
 use protocol::{Code, Fault, Rejection};
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -28,6 +30,10 @@ pub(crate) struct Door {
     /// Random per process, so that ids of two runs cannot be confused in logs.
     run: u64,
     requests: AtomicU64,
+    /// Sockets so far.
+    sockets: AtomicU64,
+    /// Which sockets read under which name.
+    pub consumers: Consumers,
 }
 
 impl Door {
@@ -53,7 +59,15 @@ impl Door {
             tasks: TaskTracker::new(),
             run: RandomState::new().build_hasher().finish(),
             requests: AtomicU64::new(0),
+            sockets: AtomicU64::new(0),
+            consumers: Consumers::default(),
         }
+    }
+
+    /// The name of the next socket as a consumer. No other socket has it, in no run.
+    pub(crate) fn socket_name(&self) -> Arc<str> {
+        let number = self.sockets.fetch_add(1, Ordering::Relaxed);
+        format!("socket-{:012x}-{number:x}", self.run >> 16).into()
     }
 
     /// The caller's `X-Request-Id` when it is short and plain, else a fresh one.

@@ -1,30 +1,28 @@
 //! A message with everything the exchange knows of it, as JSON around the envelope's own bytes.
 
-use broker::{Entry, Handle};
+use super::receipts::{write_deliveries, write_recipients};
+use broker::{Fate, Handle};
 use protocol::json::push_string;
 use protocol::{Act, Header, Intake};
 use std::fmt::Write as _;
 
-/// `{"header","cursor","accepted_at","recipients","envelope"}`; the envelope is the bytes as sent.
-pub(crate) fn write(handle: &Handle, entry: &Entry) -> Vec<u8> {
+/// `{"header","cursor","accepted_at","receipts","deliveries","envelope"}`: a receipt for each recipient,
+/// a delivery for each place; the envelope is the bytes as sent.
+pub(crate) fn write(handle: &Handle, fate: &Fate) -> Vec<u8> {
+    let entry = &fate.entry;
     let mut out = String::with_capacity(entry.envelope.len() + 1_024);
     out.push_str("{\"header\":");
     write_header(&mut out, &entry.header);
     let _ = write!(
         out,
-        ",\"cursor\":\"{}\",\"accepted_at\":\"{}\",\"recipients\":[",
+        ",\"cursor\":\"{}\",\"accepted_at\":\"{}\",\"receipts\":",
         handle.cursor(entry),
         entry.at
     );
-    for (at, (party, state)) in entry.recipients.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        out.push_str("{\"party\":");
-        push_string(&mut out, party.as_str());
-        let _ = write!(out, ",\"state\":\"{}\"}}", state.as_str());
-    }
-    out.push_str("],\"envelope\":");
+    write_recipients(&mut out, fate);
+    out.push_str(",\"deliveries\":");
+    write_deliveries(&mut out, fate);
+    out.push_str(",\"envelope\":");
     let mut out = out.into_bytes();
     out.extend_from_slice(&entry.envelope);
     out.push(b'}');

@@ -3,45 +3,57 @@
 use super::call::{Answer, Call, typed};
 use super::deliveries::write_list;
 use super::door::Door;
+use super::query::Query;
+use super::{consumers, places};
 use axum::http::{HeaderValue, StatusCode, header};
-use broker::{Delivery, Handle, PlaceName};
+use broker::{Consumer, Delivery, Handle, PlaceName, Portion};
 use protocol::{Party, Rejection};
 use std::time::Duration;
 
 /// Deliveries in one pull when the caller does not say.
 pub(crate) const PULL_DEFAULT: u64 = 16;
 
-/// Deliveries taken from the exchange at a time, so that large envelopes cannot add up unseen.
-const PULL_STEP: usize = 16;
-
 pub(crate) async fn inbox(call: Call) -> Answer {
     let place = PlaceName::Inbox(Party::parse(call.param("party")));
-    answer(call, place).await
+    let mut query = call.query()?;
+    let parse = |text: &str| match text {
+        "deliveries" => Some(false),
+        "place" => Some(true),
+        _ => None,
+    };
+    match query.word("view", parse, "deliveries or place")? {
+        Some(true) => {
+            query.finish()?;
+            let handle = call.peer.handle.clone();
+            places::show(&handle, place).await
+        }
+        Some(false) | None => answer(call, query, place).await,
+    }
 }
 
 pub(crate) async fn subscription(call: Call) -> Answer {
     let place = PlaceName::Subscription(call.param("name").into());
-    answer(call, place).await
+    let query = call.query()?;
+    answer(call, query, place).await
 }
 
-async fn answer(call: Call, place: PlaceName) -> Answer {
+async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let settings = &call.door.settings;
     let max = settings.page_max as u64;
-    let mut query = call.query()?;
     let wanted = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
+    let consumer = consumers::from_query(&mut query)?;
     query.finish()?;
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    let pulled = pull(
-        &call.door,
-        &call.peer.handle,
+    let pull = Pull {
         place,
-        wanted,
-        Duration::from_millis(wait),
-    )
-    .await?;
+        consumer,
+        max: usize::try_from(wanted).unwrap_or(usize::MAX),
+        wait: Duration::from_millis(wait),
+    };
+    let (door, peer) = (call.door, call.peer);
+    let pulled = pull.run(&door, &peer.handle).await?;
     let mut out = b"{\"deliveries\":".to_vec();
-    write_list(&mut out, &call.door.handle, &pulled);
+    write_list(&mut out, &door.handle, &pulled);
     out.push(b'}');
     let mut response = typed(StatusCode::OK, "application/json", out);
     response
@@ -50,46 +62,43 @@ async fn answer(call: Call, place: PlaceName) -> Answer {
     Ok(response)
 }
 
-/// Up to `max` deliveries, about as many bytes as one answer may have. Waits for the first only, and
-/// not beyond the beginning of a drain.
-pub(crate) async fn pull(
-    door: &Door,
-    handle: &Handle,
-    place: PlaceName,
-    max: usize,
-    wait: Duration,
-) -> Result<Vec<Delivery>, Rejection> {
-    let first = max.min(PULL_STEP);
-    let wait = if door.stop.is_draining() {
-        Duration::ZERO
-    } else {
-        wait
-    };
-    let mut pulled = tokio::select! {
-        biased;
-        pulled = handle.pull(place.clone(), None, first, wait) => pulled?,
-        // Deliveries on their way to a pull that was given up return to the place.
-        () = door.stop.draining(), if !wait.is_zero() => return Ok(Vec::new()),
-    };
-    let mut step = pulled.len();
-    while step == PULL_STEP && pulled.len() < max && bytes(&pulled) < door.settings.reader_bytes_max
-    {
-        let next = handle.pull(
-            place.clone(),
-            None,
-            PULL_STEP.min(max - pulled.len()),
-            Duration::ZERO,
-        );
-        let next = next.await?;
-        step = next.len();
-        pulled.extend(next);
-    }
-    Ok(pulled)
+/// What is pulled, by whom.
+#[derive(Debug)]
+pub(crate) struct Pull {
+    pub place: PlaceName,
+    pub consumer: Consumer,
+    pub max: usize,
+    pub wait: Duration,
 }
 
-fn bytes(deliveries: &[Delivery]) -> usize {
-    deliveries
-        .iter()
-        .map(|delivery| delivery.entry.envelope.len())
-        .sum()
+impl Pull {
+    /// Up to `max` deliveries, about as many bytes as one answer may have. Waits for the first only,
+    /// and not beyond the beginning of a drain.
+    pub(crate) async fn run(
+        self,
+        door: &Door,
+        handle: &Handle,
+    ) -> Result<Vec<Delivery>, Rejection> {
+        let Self {
+            place,
+            consumer,
+            max,
+            wait,
+        } = self;
+        let portion = Portion {
+            bytes_max: door.settings.reader_bytes_max,
+            ..Portion::of(max)
+        };
+        let wait = if door.stop.is_draining() {
+            Duration::ZERO
+        } else {
+            wait
+        };
+        tokio::select! {
+            biased;
+            pulled = handle.pull_within(place, consumer, portion, wait) => pulled,
+            // Deliveries on their way to a pull that was given up return to the place.
+            () = door.stop.draining(), if !wait.is_zero() => Ok(Vec::new()),
+        }
+    }
 }

@@ -1,10 +1,13 @@
 //! Members of request objects, read strictly and with every fault: bodies of routes and operations
 //! of the socket have one reader.
 
+use super::consumers;
+use broker::PlaceName;
 use protocol::json::{Kind, Value, push_escaped};
-use protocol::{Code, Fault, Rejection};
+use protocol::{Code, Fault, Party, Rejection};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// One request object and the faults found in it so far.
 pub(crate) struct Members<'d> {
@@ -75,6 +78,49 @@ impl<'d> Members<'d> {
         number
     }
 
+    /// A whole number of `unit` in a range.
+    pub(crate) fn quantity(
+        &mut self,
+        name: &str,
+        unit: &str,
+        allowed: RangeInclusive<i64>,
+    ) -> Option<i64> {
+        let value = self.get(name)?;
+        let number = value.as_i64().filter(|number| allowed.contains(number));
+        if number.is_none() {
+            let (least, most) = (allowed.start(), allowed.end());
+            let wanted = format!("a whole number of {unit} from {least} to {most}");
+            self.refuse_kind(name, &wanted, value);
+        }
+        number
+    }
+
+    /// The name of a consumer.
+    pub(crate) fn consumer(&mut self) -> Option<Arc<str>> {
+        let text = self.text("consumer")?;
+        let name = consumers::parse(&text);
+        if name.is_none() {
+            self.refuse("consumer", consumers::expected(&text));
+        }
+        name
+    }
+
+    /// `inbox` or `subscription`.
+    pub(crate) fn place(&mut self) -> Option<PlaceName> {
+        let inbox = self.text("inbox");
+        let subscription = self.text("subscription");
+        match (inbox, subscription) {
+            (Some(party), None) => Some(PlaceName::Inbox(Party::parse(&party))),
+            (None, Some(name)) => Some(PlaceName::Subscription(name.into())),
+            (None, None) => None,
+            (Some(_), Some(_)) => {
+                let detail = "expected either `inbox` or `subscription`, got both";
+                self.refuse("", detail.into());
+                None
+            }
+        }
+    }
+
     /// A list of 1 to `max` texts; refused when absent.
     pub(crate) fn texts(&mut self, name: &str, max: usize) -> Vec<Cow<'d, str>> {
         let Some(list) = self.get(name).filter(|value| value.kind() == Kind::Array) else {
@@ -118,7 +164,8 @@ impl<'d> Members<'d> {
         Rejection::from_faults(self.faults).map_or(Ok(()), Err)
     }
 
-    fn refuse_kind(&mut self, name: &str, wanted: &str, got: Value<'_>) {
+    /// Notes that a member is not what was wanted.
+    pub(crate) fn refuse_kind(&mut self, name: &str, wanted: &str, got: Value<'_>) {
         let got = match got.kind() {
             Kind::Number => got.raw(),
             Kind::Null | Kind::Bool | Kind::String | Kind::Array | Kind::Object => {

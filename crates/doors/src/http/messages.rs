@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use broker::{From, OnGap, Receipt};
 use protocol::Party;
+use std::sync::Arc;
 
 /// The cursor of the answered message.
 const CURSOR: &str = "interwire-cursor";
@@ -85,7 +86,7 @@ pub(crate) async fn message(call: Call) -> Answer {
     let handle = &call.door.handle;
     let entry = handle.find(call.param("id"), sender).await?;
     let body = if is_full {
-        Bytes::from(full::write(handle, &entry))
+        Bytes::from(full::write(handle, &handle.fate(Arc::clone(&entry)).await?))
     } else {
         entry.envelope.clone()
     };

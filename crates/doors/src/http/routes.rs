@@ -7,8 +7,8 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, deliveries, inbox, messages, openapi, operations, origin, socket, stream, subscriptions,
-    tasks, validate,
+    ask, dead_letters, deliveries, inbox, messages, openapi, operations, origin, places, receipts,
+    socket, stream, subscriptions, tasks, validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -92,18 +92,30 @@ routes! {
         "A page of the journal, filtered, as lines";
     Get "/v1/messages/{id}" "message" messages::message,
         "One envelope, as the bytes that were sent";
+    Get "/v1/messages/{id}/receipt" "receipt" receipts::receipt,
+        "What became of a message, once or as it happens";
     Get "/v1/stream" "stream" stream::open,
         "Follow the journal as server-sent events";
     Get "/v1/socket" "socket" socket::open,
         "Publish, follow and consume over one WebSocket";
     Get "/v1/inbox/{party}" "inbox" inbox::inbox,
-        "Pull deliveries from a party's inbox";
+        "Pull deliveries from a party's inbox, or see the inbox";
+    Put "/v1/inbox/{party}" "put_inbox" places::put_inbox,
+        "Give a party's inbox delivery settings of its own";
+    Post "/v1/inbox/{party}/pause" "pause_inbox" places::pause_inbox,
+        "Hand out nothing from a party's inbox for now";
+    Post "/v1/inbox/{party}/resume" "resume_inbox" places::resume_inbox,
+        "Hand out from a party's inbox again";
     Post "/v1/deliveries/ack" "ack" deliveries::ack,
         "Acknowledge deliveries";
     Post "/v1/deliveries/nack" "nack" deliveries::nack,
         "Give deliveries back for another attempt";
+    Post "/v1/deliveries/reject" "reject" deliveries::reject,
+        "Make deliveries dead letters at once";
     Post "/v1/deliveries/extend" "extend" deliveries::extend,
         "Keep deliveries longer";
+    Post "/v1/deliveries/leave" "leave" deliveries::leave,
+        "Hand over what a consumer holds, because it leaves";
     Get "/v1/subscriptions" "subscriptions" subscriptions::list,
         "All durable subscriptions";
     Get "/v1/subscriptions/{name}" "subscription" subscriptions::show,
@@ -112,6 +124,10 @@ routes! {
         "Create or confirm a durable subscription";
     Delete "/v1/subscriptions/{name}" "remove_subscription" subscriptions::remove,
         "Remove a durable subscription and what waits in it";
+    Post "/v1/subscriptions/{name}/pause" "pause_subscription" places::pause_subscription,
+        "Hand out nothing from a durable subscription for now";
+    Post "/v1/subscriptions/{name}/resume" "resume_subscription" places::resume_subscription,
+        "Hand out from a durable subscription again";
     Get "/v1/subscriptions/{name}/deliveries" "subscription_deliveries" inbox::subscription,
         "Pull deliveries from a durable subscription";
     Post "/v1/ask" "ask" ask::ask,
@@ -122,6 +138,14 @@ routes! {
         "One task with its past, or as server-sent events until it ends";
     Post "/v1/tasks/{id}/cancel" "cancel_task" tasks::cancel,
         "Ask those who work on a task to end it";
+    Get "/v1/dead-letters" "dead_letters" dead_letters::list,
+        "Dead letters, with the envelope and how each attempt failed";
+    Get "/v1/dead-letters/{delivery}" "dead_letter" dead_letters::show,
+        "One dead letter";
+    Delete "/v1/dead-letters/{delivery}" "drop_dead_letter" dead_letters::remove,
+        "Let go of a dead letter";
+    Post "/v1/dead-letters/{delivery}/redrive" "redrive" dead_letters::redrive,
+        "Deliver a dead letter again";
     Post "/v1/validate" "validate" validate::validate,
         "The verdict on one envelope, or on many as lines";
     Get "/v1/openapi.json" "openapi" openapi::openapi,

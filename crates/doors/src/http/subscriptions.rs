@@ -1,10 +1,11 @@
 //! `/v1/subscriptions`: durable subscriptions by name.
 
-use super::call::{Answer, Call, json};
+use super::call::{Answer, Call, json, no_content};
 use super::members::Members;
+use super::{delivery_settings, places};
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
-use broker::SubscriptionView;
+use broker::{DeliverySettings, Handle, SubscriptionView};
 use protocol::json::{Limits, push_string, read};
 use protocol::{Code, Fault, Filter, Party, Rejection};
 use std::fmt::Write as _;
@@ -18,12 +19,13 @@ const BODY_BYTES_MAX: usize = 256 << 10;
 pub(crate) async fn list(call: Call) -> Answer {
     call.no_query()?;
     let views = call.peer.handle.subscriptions().await?;
+    let defaults = call.peer.handle.settings().exchange.delivery;
     let mut out = String::from("{\"subscriptions\":[");
     for (at, view) in views.iter().enumerate() {
         if at > 0 {
             out.push(',');
         }
-        write_view(&mut out, view);
+        write_view(&mut out, view, defaults);
     }
     out.push_str("]}");
     Ok(json(StatusCode::OK, out))
@@ -31,10 +33,11 @@ pub(crate) async fn list(call: Call) -> Answer {
 
 pub(crate) async fn show(call: Call) -> Answer {
     call.no_query()?;
-    let views = call.peer.handle.subscriptions().await?;
+    let handle = &call.peer.handle;
+    let views = handle.subscriptions().await?;
     let name = call.param("name");
     match views.iter().find(|view| *view.name == *name) {
-        Some(view) => Ok(answer(StatusCode::OK, view)),
+        Some(view) => Ok(answer(StatusCode::OK, view, handle)),
         None => Err(Fault::new(
             Code::NotFound,
             "",
@@ -51,52 +54,70 @@ pub(crate) async fn put(call: Call) -> Answer {
     let name = call.param("name").to_owned();
     check_name(&name)?;
     let body = call.json(BODY_BYTES_MAX).await?;
-    let (filter, deliver_to) = read_body(&body)?;
+    let Wanted {
+        filter,
+        deliver_to,
+        delivery,
+    } = read_body(&body, handle.settings().exchange.delivery)?;
     let existed = handle
         .subscriptions()
         .await?
         .iter()
         .any(|view| *view.name == *name);
     let view = handle
-        .put_subscription(&name, filter, deliver_to, None)
+        .put_subscription(&name, filter, deliver_to, delivery)
         .await?;
-    Ok(answer(
-        if existed {
-            StatusCode::OK
-        } else {
-            StatusCode::CREATED
-        },
-        &view,
-    ))
+    let status = if existed {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
+    Ok(answer(status, &view, &handle))
 }
 
 pub(crate) async fn remove(call: Call) -> Answer {
     call.no_query()?;
-    call.door
-        .handle
-        .remove_subscription(call.param("name"))
-        .await?;
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    let name = call.param("name");
+    call.peer.handle.remove_subscription(name).await?;
+    Ok(no_content())
 }
 
-/// `{"filter":{...},"deliver_to":"agent:w"?}`; an empty body wants everything.
-fn read_body(body: &[u8]) -> Result<(Filter, Option<Party>), Rejection> {
+/// What a subscription is to be.
+struct Wanted {
+    filter: Filter,
+    deliver_to: Option<Party>,
+    /// Absent settings stay what they are.
+    delivery: Option<DeliverySettings>,
+}
+
+/// `{"filter":{...},"deliver_to":"agent:w"?,"delivery":{...}?}`; an empty body wants everything.
+fn read_body(body: &[u8], defaults: DeliverySettings) -> Result<Wanted, Rejection> {
     if body.is_empty() {
-        return Ok((Filter::default(), None));
+        return Ok(Wanted {
+            filter: Filter::default(),
+            deliver_to: None,
+            delivery: None,
+        });
     }
     let document = read(body, Limits::default())?;
     let mut members =
-        Members::of(document.root(), Code::BadRequest).only(&["filter", "deliver_to"]);
+        Members::of(document.root(), Code::BadRequest).only(&["filter", "deliver_to", "delivery"]);
     let deliver_to = members.text("deliver_to").map(|text| Party::parse(&text));
-    let filter = members.get("filter");
+    let (filter, delivery) = (members.get("filter"), members.get("delivery"));
     members.finish()?;
-    let filter = match filter {
-        Some(value) => Filter::from_json(value).map_err(|refused| below("/filter", &refused))?,
-        None => Filter::default(),
-    };
-    Ok((filter, deliver_to))
+    Ok(Wanted {
+        filter: match filter {
+            Some(value) => {
+                Filter::from_json(value).map_err(|refused| below("/filter", &refused))?
+            }
+            None => Filter::default(),
+        },
+        deliver_to,
+        delivery: match delivery {
+            Some(object) => Some(delivery_settings::read(object, defaults)?),
+            None => None,
+        },
+    })
 }
 
 /// The same refusal with its pointers below `prefix`.
@@ -129,30 +150,40 @@ fn check_name(name: &str) -> Result<(), Rejection> {
     .into())
 }
 
-fn answer(status: StatusCode, view: &SubscriptionView) -> Response<Body> {
+fn answer(status: StatusCode, view: &SubscriptionView, handle: &Handle) -> Response<Body> {
     let mut out = String::new();
-    write_view(&mut out, view);
+    write_view(&mut out, view, handle.settings().exchange.delivery);
     json(status, out)
 }
 
-fn write_view(out: &mut String, view: &SubscriptionView) {
+fn write_view(out: &mut String, view: &SubscriptionView, defaults: DeliverySettings) {
+    let SubscriptionView {
+        id: _,
+        name,
+        filter,
+        deliver_to,
+        waiting,
+        leased,
+        dead,
+        settings,
+        is_paused,
+    } = view;
     out.push_str("{\"name\":");
-    push_string(out, &view.name);
-    let _ = write!(out, ",\"filter\":{},\"deliver_to\":", view.filter.to_json());
-    match &view.deliver_to {
+    push_string(out, name);
+    let _ = write!(out, ",\"filter\":{},\"deliver_to\":", filter.to_json());
+    match deliver_to {
         Some(party) => push_string(out, party.as_str()),
         None => out.push_str("null"),
     }
-    let _ = write!(
-        out,
-        ",\"waiting\":{},\"leased\":{}}}",
-        view.waiting, view.leased
-    );
+    places::write_counts(out, *waiting, *leased, *dead, *is_paused);
+    delivery_settings::write(out, &settings.unwrap_or(defaults));
+    out.push('}');
 }
 
 #[cfg(test)]
 mod tests {
     use super::{check_name, read_body};
+    use broker::DeliverySettings;
 
     #[test]
     fn names_are_short_and_plain() {
@@ -166,13 +197,17 @@ mod tests {
 
     #[test]
     fn bodies_are_read_strictly() {
-        let (filter, party) =
-            read_body(br#"{"filter":{"type":"task.*"},"deliver_to":"agent.w"}"#).unwrap();
-        assert_eq!(filter.to_json(), r#"{"type":["task.*"]}"#);
-        assert_eq!(party.unwrap().as_str(), "agent:w");
-        assert!(read_body(b"").unwrap().0.is_unconstrained());
-        assert!(read_body(br#"{"filters":{}}"#).is_err());
-        let refused = read_body(br#"{"filter":{"typ":"x"}}"#).unwrap_err();
-        assert_eq!(refused.first().pointer, "/filter/typ");
+        let read = |body: &str| read_body(body.as_bytes(), DeliverySettings::default());
+        let wanted = read(r#"{"filter":{"type":"task.*"},"deliver_to":"agent.w"}"#).unwrap();
+        assert_eq!(wanted.filter.to_json(), r#"{"type":["task.*"]}"#);
+        assert_eq!(wanted.deliver_to.unwrap().as_str(), "agent:w");
+        assert!(wanted.delivery.is_none());
+        let wanted = read(r#"{"delivery":{"lease_ms":5}}"#).unwrap();
+        assert_eq!(wanted.delivery.unwrap().lease_ms, 5);
+        assert!(read("").unwrap().filter.is_unconstrained());
+        let pointer = |body| read(body).err().unwrap().first().pointer.clone();
+        assert_eq!(pointer(r#"{"filters":{}}"#), "/filters");
+        assert_eq!(pointer(r#"{"filter":{"typ":"x"}}"#), "/filter/typ");
+        assert_eq!(pointer(r#"{"delivery":[]}"#), "/delivery");
     }
 }

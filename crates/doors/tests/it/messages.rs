@@ -84,7 +84,7 @@ async fn the_full_view_wraps_the_same_bytes() {
     let value = full.json();
     assert_eq!(value["header"]["sender"], "human:adam");
     assert_eq!(value["header"]["conversation"], "CONV_m-1");
-    assert_eq!(value["recipients"][0]["party"], "agent:b");
+    assert_eq!(value["receipts"][0]["party"], "agent:b");
     assert_eq!(value["cursor"], full.header("interwire-cursor"));
     world
         .get("/v1/messages/m-1?view=half")

@@ -184,7 +184,7 @@ async fn a_frame_that_nobody_could_hold_closes_the_socket_with_the_right_code() 
 #[tokio::test]
 async fn the_peer_is_pinged() {
     let http = HttpSettings {
-        keep_alive_ms: 5,
+        keep_alive_ms: 100,
         ..HttpSettings::default()
     };
     let world = World::with(Settings::default(), http).await;

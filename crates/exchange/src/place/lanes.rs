@@ -19,8 +19,6 @@ pub(crate) struct Candidate {
     pub(crate) priority: Priority,
     pub(crate) key: OrderKey,
     pub(crate) tries: Tries,
-    /// It was handed out before, or waited behind its conversation.
-    pub(crate) came_back: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +87,6 @@ impl Lanes {
                 priority,
                 key,
                 tries,
-                came_back: true,
             });
         }
         let fresh = lane.fresh.pop_front()?;
@@ -107,7 +104,6 @@ impl Lanes {
                     priority,
                     key,
                     tries,
-                    came_back: true,
                 });
             }
             if let Ok(at) = lane
@@ -126,14 +122,30 @@ impl Lanes {
     /// The way so far of a delivery that waits here.
     pub(crate) fn tries(&self, sequence: u64) -> Option<Tries> {
         self.lanes.iter().find_map(|lane| {
-            let came_back = lane.again.get(&sequence).map(|(_, tries)| tries.clone());
-            came_back.or_else(|| {
+            let again = lane.again.get(&sequence).map(|(_, tries)| tries.clone());
+            again.or_else(|| {
                 let found = lane
                     .fresh
                     .binary_search_by_key(&sequence, |one| one.sequence);
                 found.ok().map(|_| Tries::default())
             })
         })
+    }
+
+    /// Takes out everything that is ready again and belongs to a conversation.
+    pub(crate) fn take_again(&mut self) -> Vec<Candidate> {
+        let mut taken = Vec::new();
+        for (lane, priority) in self.lanes.iter_mut().zip(PRIORITIES) {
+            let again = lane.again.extract_if(.., |_, (key, _)| key.is_some());
+            taken.extend(again.map(|(sequence, (key, tries))| Candidate {
+                sequence,
+                priority,
+                key,
+                tries,
+            }));
+        }
+        self.count -= taken.len();
+        taken
     }
 
     /// The oldest delivery that waits here.
@@ -170,7 +182,6 @@ impl Fresh {
             priority,
             key: self.key,
             tries: Tries::default(),
-            came_back: false,
         }
     }
 }

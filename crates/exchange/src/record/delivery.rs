@@ -8,6 +8,7 @@ use protocol::{Party, Retry, Timestamp};
 
 const HAS_CONSUMER: u8 = 1;
 const HAS_BY: u8 = 1 << 1;
+const HAS_ATTEMPTS: u8 = 1 << 2;
 const INBOX: u8 = 0;
 const SUBSCRIPTION: u8 = 1;
 
@@ -20,15 +21,23 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
             consumer,
             by,
             sequences,
+            attempts,
         } => {
             put_place(out, *place);
             put_moment(out, *at);
             let has = |text: &Option<Box<str>>, flag| if text.is_some() { flag } else { 0 };
-            out.push(has(consumer, HAS_CONSUMER) | has(by, HAS_BY));
+            let attempts_follow = if attempts.is_empty() { 0 } else { HAS_ATTEMPTS };
+            out.push(has(consumer, HAS_CONSUMER) | has(by, HAS_BY) | attempts_follow);
             for text in [consumer, by].into_iter().flatten() {
                 put_text(out, text);
             }
             put_sequences(out, sequences);
+            if !attempts.is_empty() {
+                put_varint(out, attempts.len() as u64);
+            }
+            for count in attempts {
+                put_varint(out, u64::from(*count));
+            }
         }
         Record::Failed {
             place,
@@ -95,7 +104,7 @@ pub(super) fn decode(kind: u8, reader: &mut Reader<'_>) -> Result<Record, Record
         Record::ACKED => {
             let (place, at) = (reader.place()?, moment(reader)?);
             let flags = reader.byte()?;
-            if flags & !(HAS_CONSUMER | HAS_BY) != 0 {
+            if flags & !(HAS_CONSUMER | HAS_BY | HAS_ATTEMPTS) != 0 {
                 return Err(RecordError("expected known flags of an acknowledgement"));
             }
             let mut text = |flag| -> Result<Option<Box<str>>, RecordError> {
@@ -110,6 +119,10 @@ pub(super) fn decode(kind: u8, reader: &mut Reader<'_>) -> Result<Record, Record
                 consumer: text(HAS_CONSUMER)?,
                 by: text(HAS_BY)?,
                 sequences: sequences(reader)?,
+                attempts: match flags & HAS_ATTEMPTS {
+                    0 => Vec::new(),
+                    _ => reader.list(small)?,
+                },
             })
         }
         Record::FAILED => Ok(Record::Failed {

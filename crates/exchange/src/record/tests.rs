@@ -226,12 +226,15 @@ fn record() -> impl Strategy<Value = Record> {
             Record::SubscriptionPut { id, name, filter, deliver_to, inbox, settings }
         }),
         1 => id().prop_map(|id| Record::SubscriptionRemoved { id }),
-        1 => (id(), at(), prop::option::of(text()), prop::option::of(text()), sequences()).prop_map(
-            |(place, at, consumer, by, sequences)| {
-                Record::Acked { place, at, consumer, by, sequences }
-            }
-        ),
-        1 => (id(), at(), 0..3_usize, text(), prop::collection::vec(failed, 0..4)).prop_map(
+        1 => (
+            (id(), at(), prop::option::of(text()), prop::option::of(text())),
+            sequences(),
+            prop::collection::vec(any::<u32>(), 0..4),
+        )
+            .prop_map(|((place, at, consumer, by), sequences, attempts)| {
+                Record::Acked { place, at, consumer, by, sequences, attempts }
+            }),
+        1 => (id(), at(), 0..4_usize, text(), prop::collection::vec(failed, 0..4)).prop_map(
             |(place, at, why, error, deliveries)| {
                 Record::Failed { place, at, why: Failure::ALL[why], error, deliveries }
             }
@@ -341,6 +344,7 @@ fn the_bytes_are_those_of_the_table() {
         consumer: Some("w".into()),
         by: None,
         sequences: vec![10, 11, 400],
+        attempts: Vec::new(),
     };
     let bytes = [
         1, 3, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1, b'w', 3, 10, 1, 0x85, 0x03,

@@ -7,7 +7,7 @@
 )]
 
 mod dedupe;
-
+mod groups;
 mod leases;
 mod live;
 mod model;

@@ -113,7 +113,7 @@ impl World {
         self.journal.push((record.kind(), body.into()));
     }
 
-    fn append_all(&mut self, records: &[Record]) {
+    pub fn append_all(&mut self, records: &[Record]) {
         records.iter().for_each(|record| self.append(record));
     }
 
@@ -192,7 +192,9 @@ impl World {
 
     pub fn pull_as(&mut self, place: PlaceId, consumer: Option<&str>, max: usize) -> Vec<Lease> {
         let consumer = consumer.map(Into::into);
-        let (leases, outcome) = self.exchange.pull(self.now, place, &consumer, max);
+        let (leases, outcome) = self
+            .exchange
+            .pull(self.now, place, &consumer, max, usize::MAX);
         self.append_all(&outcome.records);
         leases
     }

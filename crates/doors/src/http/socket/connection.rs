@@ -3,6 +3,7 @@
 use super::frame::{self, FrameLimits, Incoming, Operation, Reference, bad_frame};
 use super::pipeline::Pipeline;
 use super::readers::{Kind, Readers};
+use super::seats::Seats;
 use super::work::Work;
 use super::writer::{Broken, Writer};
 use crate::http::door::{Door, RequestId};
@@ -59,6 +60,9 @@ pub(crate) struct Connection {
     pub(super) writer: Writer,
     pub(super) pipeline: Pipeline,
     pub(super) readers: Readers,
+    /// Its name as a consumer, for readers and pulls that give none.
+    pub(super) own_name: Arc<str>,
+    pub(super) seats: Seats,
     pub(super) work: Work,
     /// Operations in `work` that are not readers.
     pub(super) operations: usize,
@@ -86,6 +90,7 @@ impl Connection {
         };
         let writer = Writer::new(socket, Arc::clone(&peer));
         let open = Open::count(&door.meter.sockets);
+        let own_name = door.socket_name();
         Self {
             handle: peer.handle.clone(),
             door,
@@ -94,6 +99,8 @@ impl Connection {
             writer,
             pipeline: Pipeline::new(),
             readers: Readers::new(),
+            own_name,
+            seats: Seats::default(),
             work: Work::new(),
             operations: 0,
             keep_alive,
@@ -109,6 +116,7 @@ impl Connection {
             Ok(never) => match never {},
             Err(end) => end,
         };
+        self.leave_all(end).await;
         let request_id = self.request_id.clone();
         let cut = self.door.end.clone();
         tokio::select! {

@@ -1,14 +1,14 @@
-//! Durable readers of a socket: each holds leased deliveries, never more than it asked for.
+//! Durable readers of a socket: each is a consumer that holds leased deliveries, never more than it
+//! asked for.
 
 use super::connection::{Connection, End};
 use super::frame::{self, Reference};
-use super::readers::{Durable, Kind, Reader, Step};
+use super::readers::{Durable, Kind, Reader};
 use super::work::{self, Done};
-use broker::Delivery;
+use broker::{Delivery, Departure, PlaceName, Portion};
 use protocol::Rejection;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::sleep;
 
 /// Deliveries that a durable reader takes in one turn, at most.
 const PULL_MAX: usize = 512;
@@ -24,8 +24,11 @@ impl Connection {
         reference: Reference,
         durable: Durable,
     ) -> Result<(), End> {
-        let opened = frame::at_cursor("subscribed", &reference, self.handle.head());
+        let (head, consumer) = (self.handle.head(), &durable.consumer);
+        let opened = frame::consuming(&reference, head, consumer);
         self.writer.text(opened).await?;
+        self.seats
+            .sit(&self.door.consumers, &durable.place, consumer);
         let (waits, _) = futures_util::future::AbortHandle::new_pair();
         let kind = Kind::Durable(durable);
         self.readers
@@ -43,18 +46,11 @@ impl Connection {
             Ok(pulled) => pulled,
             Err(_) if self.door.stop.is_draining() => return Ok(()),
             Err(refused) => {
-                self.readers.remove(&reference);
+                self.remove_reader(&reference);
                 return self.refuse(&reference, &refused, "").await;
             }
         };
         for delivery in &pulled {
-            if let Some(Reader {
-                kind: Kind::Durable(durable),
-                ..
-            }) = self.readers.get_mut(&reference)
-            {
-                durable.hold(delivery.id, delivery.lease_until);
-            }
             let frame = frame::deliver_leased(&reference, &self.handle, delivery);
             self.writer.bytes(frame).await?;
         }
@@ -62,31 +58,81 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for a durable reader's next deliveries, or for room.
+    /// Waits for a durable reader's next deliveries. The exchange gives none while the consumer holds
+    /// as many as it asked for.
     pub(super) fn consume_on(&mut self, reference: Reference) {
-        let Some(reader) = self.readers.get_mut(&reference) else {
+        let Some(Reader {
+            kind: Kind::Durable(durable),
+            waits,
+        }) = self.readers.get_mut(&reference)
+        else {
             return;
         };
-        let Kind::Durable(durable) = &mut reader.kind else {
-            return;
+        let (handle, durable) = (self.handle.clone(), durable.clone());
+        *waits = work::add(&self.work, async move {
+            let Durable {
+                place,
+                consumer,
+                in_flight_max,
+            } = durable;
+            let portion = Portion {
+                max: PULL_MAX,
+                held_max: in_flight_max,
+                bytes_max: PULL_BYTES_MAX,
+            };
+            let pulled = handle
+                .pull_within(place, Some(consumer), portion, PULL_WAIT)
+                .await;
+            Done::Pulled { reference, pulled }
+        });
+    }
+
+    /// Ends a reader, of whatever kind; false when there is none.
+    pub(super) fn remove_reader(&mut self, reference: &Reference) -> bool {
+        let Some(reader) = self.readers.remove(reference) else {
+            return false;
         };
-        // What it waited for before would come as well.
         reader.waits.abort();
-        reader.waits = match durable.step(self.handle.now()) {
-            Step::Pull(room) => {
-                let (handle, place) = (self.handle.clone(), durable.place.clone());
-                work::add(&self.work, async move {
-                    let room = room.min(PULL_MAX);
-                    let pulled = handle
-                        .pull_bytes(place, None, room, PULL_BYTES_MAX, PULL_WAIT)
-                        .await;
-                    Done::Pulled { reference, pulled }
-                })
-            }
-            Step::Wait(wait) => work::add(&self.work, async move {
-                sleep(wait).await;
-                Done::Recheck { reference }
-            }),
+        if let Kind::Durable(Durable {
+            place, consumer, ..
+        }) = reader.kind
+            && self.seats.rise(&self.door.consumers, &place, &consumer)
+        {
+            let handle = self.handle.clone();
+            // After what it waited for was given up, so that nothing is handed to it any more.
+            work::add(&self.work, async move {
+                let left = handle.leave(place, Some(consumer), Departure::Leaves);
+                if let Err(refused) = left.await {
+                    tracing::debug!(%refused, "leases run out instead");
+                }
+                Done::Nothing
+            });
+        }
+        true
+    }
+
+    /// What this socket's consumers hold goes to others, as it ends.
+    pub(super) async fn leave_all(&mut self, end: End) {
+        let how = match end {
+            // A process that dies says nothing, and one that hangs answers no ping.
+            End::Gone | End::Silent => Departure::IsGone,
+            End::Closed | End::Slow | End::Unreadable(_) => Departure::Leaves,
+            // Leases end with the exchange.
+            End::Draining | End::Cut => return,
         };
+        // Pulls under way are given up first, so that nothing is handed to them any more.
+        self.work.clear();
+        for (place, consumer) in self.seats.leave(&self.door.consumers) {
+            if let Err(refused) = self.handle.leave(place, Some(consumer), how).await {
+                tracing::debug!(%refused, "leases run out instead");
+            }
+        }
+    }
+
+    /// The name under which a pull reads.
+    pub(super) fn consumer(&mut self, place: &PlaceName, name: Option<Arc<str>>) -> Arc<str> {
+        let name = name.unwrap_or_else(|| Arc::clone(&self.own_name));
+        self.seats.stay(&self.door.consumers, place, &name);
+        name
     }
 }

@@ -115,20 +115,15 @@ impl Connection {
     }
 
     pub(super) async fn unsubscribe(&mut self, reference: &Reference) -> Result<(), End> {
-        match self.readers.remove(reference) {
-            Some(reader) => {
-                reader.waits.abort();
-                Ok(self
-                    .writer
-                    .text(frame::plain("unsubscribed", reference))
-                    .await?)
-            }
-            None => {
-                let detail = "expected the `ref` of a reader on this socket";
-                let fault = Fault::new(Code::NotFound, "/ref", "SOCKET", detail);
-                self.refuse(reference, &fault.into(), "").await
-            }
+        if self.remove_reader(reference) {
+            return Ok(self
+                .writer
+                .text(frame::plain("unsubscribed", reference))
+                .await?);
         }
+        let detail = "expected the `ref` of a reader on this socket";
+        let fault = Fault::new(Code::NotFound, "/ref", "SOCKET", detail);
+        self.refuse(reference, &fault.into(), "").await
     }
 
     pub(super) fn refuse_reader(&self, reference: &str) -> Option<Rejection> {

@@ -1,7 +1,7 @@
 //! Frames of `interwire.v1`, read and written. No decision is taken here.
 
 use crate::http::deliveries::{Settlement, Verdict, write_members};
-use crate::http::inbox::PULL_DEFAULT;
+use crate::http::inbox::{PULL_DEFAULT, Pull};
 use crate::http::members::Members;
 use crate::http::problem;
 use crate::http::subscriptions::below;
@@ -54,6 +54,7 @@ pub(crate) enum Operation {
     },
     Consume {
         place: PlaceName,
+        consumer: Option<Arc<str>>,
         in_flight_max: usize,
     },
     Watch {
@@ -62,10 +63,12 @@ pub(crate) enum Operation {
     },
     Unsubscribe,
     Settle(Settlement),
-    Pull {
-        place: PlaceName,
-        max: usize,
-        wait: Duration,
+    Pull(Pull),
+    /// What became of a message, once or as it happens.
+    Receipt {
+        id: String,
+        sender: Option<Party>,
+        is_watched: bool,
     },
     Ping,
 }
@@ -137,17 +140,20 @@ fn operation(
     match op.as_deref() {
         Some("publish") => publish(frame, rules),
         Some("subscribe") => subscribe(frame),
-        Some("watch") => watch(frame),
+        Some("watch") if frame.get("task").is_some() => watch_task(frame),
         Some("unsubscribe") => bare(frame, Operation::Unsubscribe),
         Some("ack") => settle(frame, Verdict::Ack),
         Some("nack") => settle(frame, Verdict::Nack),
+        Some("reject") => settle(frame, Verdict::Reject),
         Some("extend") => settle(frame, Verdict::Extend),
         Some("pull") => pull(frame, limits),
+        Some("receipt") => receipt_of(frame, false),
+        Some("watch") => receipt_of(frame, true),
         Some("ping") => bare(frame, Operation::Ping),
         Some(other) => Err(bad_frame(
             "/op",
             format!(
-                "expected `op` to be publish, subscribe, watch, unsubscribe, ack, nack, extend, pull or ping, got {:?}",
+                "expected `op` to be publish, subscribe, unsubscribe, ack, nack, reject, extend, pull, receipt, watch or ping, got {:?}",
                 other.chars().take(64).collect::<String>()
             ),
         )),
@@ -199,9 +205,10 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         "mode",
         "inbox",
         "subscription",
+        "consumer",
         "max_in_flight",
     ]);
-    let place = place(&mut members);
+    let (place, consumer) = (members.place(), members.consumer());
     let from = members
         .text("from")
         .map_or(From::Latest, |text| From::parse(&text));
@@ -217,17 +224,20 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
                 members.refuse(name, format!("expected no `{name}` with a durable place"));
             }
         }
-    } else if in_flight_max.is_some() {
-        members.refuse(
-            "max_in_flight",
-            "expected `max_in_flight` only with a durable place".into(),
-        );
+    } else {
+        for name in ["max_in_flight", "consumer"] {
+            if members.get(name).is_some() {
+                let detail = format!("expected `{name}` only with a durable place");
+                members.refuse(name, detail);
+            }
+        }
     }
     members.finish()?;
     if let Some(place) = place {
         let in_flight_max = usize::try_from(in_flight_max.unwrap_or(IN_FLIGHT_DEFAULT));
         return Ok(Operation::Consume {
             place,
+            consumer,
             in_flight_max: in_flight_max.unwrap_or(1),
         });
     }
@@ -261,56 +271,58 @@ fn word<T: Default>(
     })
 }
 
-fn watch(frame: Value<'_>) -> Result<Operation, Rejection> {
+fn watch_task(frame: Value<'_>) -> Result<Operation, Rejection> {
     let names = ["op", "ref", "task", "from"];
     let mut members = Members::of(frame, Code::BadFrame).only(&names);
     let task = members.text("task");
     let from = members.text("from").map(|text| From::parse(&text));
-    if members.get("task").is_none() {
-        members.refuse("task", "expected `task` to be the id of a task".into());
-    }
     members.finish()?;
     let task = task.unwrap_or_default().into_owned();
     Ok(Operation::Watch { task, from })
 }
 
 fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> {
-    let names = ["op", "ref", "inbox", "subscription", "max", "wait_ms"];
+    let names = [
+        "op",
+        "ref",
+        "inbox",
+        "subscription",
+        "consumer",
+        "max",
+        "wait_ms",
+    ];
     let mut members = Members::of(frame, Code::BadFrame).only(&names);
-    let place = place(&mut members);
+    let (place, consumer) = (members.place(), members.consumer());
     let max = members
         .number("max", 1..=limits.pull_max)
         .unwrap_or(PULL_DEFAULT as i64);
     let wait = members
-        .number("wait_ms", 0..=limits.pull_wait_ms_max)
+        .quantity("wait_ms", "milliseconds", 0..=limits.pull_wait_ms_max)
         .unwrap_or(0);
-    if place.is_none() {
-        members.refuse("", "expected `inbox` or `subscription`".into());
-    }
     members.finish()?;
     let place = place.ok_or_else(|| bad_frame("", "expected `inbox` or `subscription`"))?;
-    Ok(Operation::Pull {
+    Ok(Operation::Pull(Pull {
         place,
+        consumer,
         max: usize::try_from(max).unwrap_or(1),
         wait: Duration::from_millis(wait.unsigned_abs()),
-    })
+    }))
 }
 
-fn place(members: &mut Members<'_>) -> Option<PlaceName> {
-    let inbox = members.text("inbox");
-    let subscription = members.text("subscription");
-    match (inbox, subscription) {
-        (Some(party), None) => Some(PlaceName::Inbox(Party::parse(&party))),
-        (None, Some(name)) => Some(PlaceName::Subscription(name.into())),
-        (None, None) => None,
-        (Some(_), Some(_)) => {
-            members.refuse(
-                "",
-                "expected either `inbox` or `subscription`, got both".into(),
-            );
-            None
-        }
+fn receipt_of(frame: Value<'_>, is_watched: bool) -> Result<Operation, Rejection> {
+    let names = ["op", "ref", "id", "sender"];
+    let mut members = Members::of(frame, Code::BadFrame).only(&names);
+    let id = members.text("id");
+    let sender = members.text("sender");
+    if members.get("id").is_none() {
+        members.refuse("id", "expected `id` to be the id of a message".into());
     }
+    members.finish()?;
+    Ok(Operation::Receipt {
+        id: id.unwrap_or_default().into_owned(),
+        sender: sender.map(|text| Party::parse(&text)),
+        is_watched,
+    })
 }
 
 /// `{"op":"...","ref":...`, to be continued.
@@ -378,6 +390,22 @@ pub(crate) fn receipt(reference: &str, receipt: &Receipt) -> String {
     out
 }
 
+/// What became of a message; `receipt` is a JSON object.
+pub(crate) fn fate(reference: &str, receipt: &str) -> String {
+    let mut out = head("receipt", reference);
+    let _ = write!(out, ",\"receipt\":{receipt}}}");
+    out
+}
+
+/// A durable reader begins, under this name.
+pub(crate) fn consuming(reference: &str, cursor: Cursor, consumer: &str) -> String {
+    let mut out = head("subscribed", reference);
+    let _ = write!(out, ",\"cursor\":\"{cursor}\",\"consumer\":");
+    push_string(&mut out, consumer);
+    out.push('}');
+    out
+}
+
 /// A refusal; `prefix` says where in the frame the refused part stands.
 pub(crate) fn fault(reference: &str, rejection: &Rejection, prefix: &str) -> String {
     let mut out = head("fault", reference);
@@ -420,7 +448,7 @@ pub(crate) fn deliveries(reference: &str, handle: &Handle, deliveries: &[Deliver
     out.into()
 }
 
-/// The answer to an ack, nack or extend.
+/// The answer to an ack, nack, reject or extend.
 pub(crate) fn settled(
     reference: &str,
     settlement: &Settlement,

@@ -13,7 +13,9 @@ mod operate;
 mod pipeline;
 mod publish;
 mod readers;
+mod seats;
 mod watch;
+mod watch_task;
 mod work;
 mod writer;
 

@@ -4,7 +4,7 @@ use super::connection::{Connection, End};
 use super::frame::{self, Operation, Reference};
 use super::readers::{Durable, Kind, Reader};
 use super::work::{self, Done};
-use crate::http::inbox;
+use crate::http::inbox::Pull;
 use protocol::{Code, Fault, Rejection};
 use std::sync::Arc;
 
@@ -46,52 +46,81 @@ impl Connection {
                 if let Some(refused) = self.refuse_reader(&reference) {
                     return self.refuse(&reference, &refused, "").await;
                 }
-                self.watch(reference, task, from);
+                self.watch_task(reference, task, from);
                 Ok(())
             }
             Operation::Consume {
                 place,
+                consumer,
                 in_flight_max,
             } => {
                 if let Some(refused) = self.refuse_reader(&reference) {
                     return self.refuse(&reference, &refused, "").await;
                 }
-                self.consume(reference, Durable::new(place, in_flight_max))
-                    .await
+                let durable = Durable {
+                    place,
+                    consumer: consumer.unwrap_or_else(|| Arc::clone(&self.own_name)),
+                    in_flight_max,
+                };
+                self.consume(reference, durable).await
             }
-            Operation::Settle(_) | Operation::Pull { .. }
-                if self.operations >= self.door.settings.socket_operations_max =>
-            {
+            Operation::Settle(_)
+            | Operation::Pull(_)
+            | Operation::Receipt {
+                is_watched: false, ..
+            } if self.operations >= self.door.settings.socket_operations_max => {
                 self.refuse(&reference, &overloaded("operations that wait"), "")
                     .await
             }
             Operation::Settle(settlement) => {
-                let (door, handle) = (Arc::clone(&self.door), self.handle.clone());
+                // It takes its place at once: what the peer asks later comes after it, also its leaving.
+                let results = match settlement.begin(&self.handle).await {
+                    Ok(results) => results,
+                    Err(refused) => return self.refuse(&reference, &refused, "").await,
+                };
+                let door = Arc::clone(&self.door);
                 self.operations += 1;
                 work::add(&self.work, async move {
-                    match settlement.run(&handle).await {
-                        Ok(outcomes) => Done::Settled {
-                            answer: frame::settled(&reference, &settlement, &outcomes).into(),
-                            settled: settlement.over(&outcomes),
-                            how: settlement.how.clone(),
-                        },
-                        Err(refused) => {
-                            let refused = door.advise(refused);
-                            Done::Answer(frame::fault(&reference, &refused, "").into())
-                        }
-                    }
+                    Done::Answer(match results.await {
+                        Ok(outcomes) => frame::settled(&reference, &settlement, &outcomes).into(),
+                        Err(refused) => frame::fault(&reference, &door.advise(refused), "").into(),
+                    })
                 });
                 Ok(())
             }
-            Operation::Pull { place, max, wait } => {
+            Operation::Pull(pull) => {
+                let consumer = self.consumer(&pull.place, pull.consumer);
+                let pull = Pull {
+                    consumer: Some(consumer),
+                    ..pull
+                };
                 let (door, handle) = (Arc::clone(&self.door), self.handle.clone());
                 self.operations += 1;
                 work::add(&self.work, async move {
-                    Done::Answer(match inbox::pull(&door, &handle, place, max, wait).await {
+                    Done::Answer(match pull.run(&door, &handle).await {
                         Ok(pulled) => frame::deliveries(&reference, &door.handle, &pulled),
                         Err(refused) => frame::fault(&reference, &door.advise(refused), "").into(),
                     })
                 });
+                Ok(())
+            }
+            Operation::Receipt {
+                id,
+                sender,
+                is_watched: false,
+            } => {
+                self.tell_receipt(reference, id, sender);
+                Ok(())
+            }
+            Operation::Receipt {
+                id,
+                sender,
+                is_watched: true,
+            } => {
+                if let Some(refused) = self.refuse_reader(&reference) {
+                    return self.refuse(&reference, &refused, "").await;
+                }
+                self.watch(reference, id, sender);
                 Ok(())
             }
         }
@@ -102,34 +131,6 @@ impl Connection {
             Done::Answer(answer) => {
                 self.operations -= 1;
                 Ok(self.writer.bytes(answer).await?)
-            }
-            Done::Settled {
-                answer,
-                settled,
-                how,
-            } => {
-                self.operations -= 1;
-                self.writer.bytes(answer).await?;
-                let now = self.handle.now();
-                let lease_ms = self.handle.settings().exchange.delivery.lease_ms;
-                let mut again = Vec::new();
-                for (reference, reader) in &mut self.readers {
-                    if let Kind::Durable(durable) = &mut reader.kind {
-                        let settle =
-                            |id: &broker::DeliveryId| durable.settle(*id, &how, now, lease_ms);
-                        if settled
-                            .iter()
-                            .map(settle)
-                            .fold(false, |any, woken| any | woken)
-                        {
-                            again.push(Arc::clone(reference));
-                        }
-                    }
-                }
-                again
-                    .into_iter()
-                    .for_each(|reference| self.consume_on(reference));
-                Ok(())
             }
             Done::Opened { reference, tail } => self.opened(reference, tail).await,
             Done::Batch {
@@ -144,11 +145,12 @@ impl Connection {
                 news,
             } => self.news(reference, tail, news).await,
             Done::Pulled { reference, pulled } => self.pulled(reference, pulled).await,
-            Done::Recheck { reference } => {
-                self.consume_on(reference);
-                Ok(())
-            }
-            Done::Abandoned => Ok(()),
+            Done::Told {
+                reference,
+                watcher,
+                told,
+            } => self.told(reference, watcher, told).await,
+            Done::Nothing | Done::Abandoned => Ok(()),
         }
     }
 }

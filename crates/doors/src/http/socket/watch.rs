@@ -1,106 +1,82 @@
-//! Readers of one task: its past, what comes, its end, and then the reader is over.
+//! Watchers of a socket: each follows what becomes of one message, until nothing more can.
 
 use super::connection::{Connection, End};
 use super::frame::{self, Reference};
 use super::readers::{Kind, Reader};
 use super::work::{self, Done};
-use broker::{From, TaskNews, TaskTail};
-use protocol::Rejection;
+use crate::http::receipts::{self, Watcher};
+use protocol::{Party, Rejection};
 use std::sync::Arc;
 
 impl Connection {
-    pub(super) fn watch(&mut self, reference: Reference, task: String, from: Option<From>) {
+    /// Tells once what became of a message.
+    pub(super) fn tell_receipt(&mut self, reference: Reference, id: String, sender: Option<Party>) {
+        let (door, handle) = (Arc::clone(&self.door), self.handle.clone());
+        self.operations += 1;
+        work::add(&self.work, async move {
+            let fate = match handle.find(&id, sender).await {
+                Ok(entry) => handle.fate(entry).await,
+                Err(refused) => Err(refused),
+            };
+            Done::Answer(match fate {
+                Ok(fate) => frame::fate(&reference, &receipts::to_json(&handle, &fate)).into(),
+                Err(refused) => frame::fault(&reference, &door.advise(refused), "").into(),
+            })
+        });
+    }
+
+    pub(super) fn watch(&mut self, reference: Reference, id: String, sender: Option<Party>) {
         let (handle, name) = (self.handle.clone(), Arc::clone(&reference));
         let waits = work::add(&self.work, async move {
-            let tail = handle.follow_task(&task, from.as_ref()).await;
-            Done::Watching {
-                reference: name,
-                tail: tail.map(Box::new),
+            let watcher = match handle.find(&id, sender).await {
+                Ok(entry) => Watcher::new(handle, entry).await,
+                Err(refused) => Err(refused),
+            };
+            match watcher {
+                Ok(watcher) => next(name, watcher).await,
+                Err(refused) => Done::Told {
+                    reference: name,
+                    watcher: None,
+                    told: Some(Err(refused)),
+                },
             }
         });
-        let kind = Kind::Live {
-            cursor: self.handle.head(),
-            owed: None,
-        };
+        let kind = Kind::Watch;
         self.readers.insert(reference, Reader { kind, waits });
     }
 
-    pub(super) async fn watching(
+    pub(super) async fn told(
         &mut self,
         reference: Reference,
-        tail: Result<Box<TaskTail>, Rejection>,
+        watcher: Option<Watcher>,
+        told: Option<Result<String, Rejection>>,
     ) -> Result<(), End> {
-        match tail {
-            Ok(tail) => {
-                self.writer
-                    .text(frame::plain("subscribed", &reference))
-                    .await?;
-                self.watch_on(reference, tail);
-                Ok(())
-            }
-            Err(refused) => {
-                self.readers.remove(&reference);
-                self.refuse(&reference, &refused, "").await
-            }
-        }
-    }
-
-    pub(super) async fn news(
-        &mut self,
-        reference: Reference,
-        tail: Box<TaskTail>,
-        news: Result<TaskNews, Rejection>,
-    ) -> Result<(), End> {
-        match news {
-            Ok(TaskNews::Envelope(entry)) => {
-                self.deliver_one(&reference, &entry).await?;
-                self.watch_on(reference, tail);
-                Ok(())
-            }
-            Ok(TaskNews::Ended {
-                state,
-                entry,
-                is_repeat,
-            }) => {
-                if !is_repeat {
-                    self.deliver_one(&reference, &entry).await?;
+        match (told, watcher) {
+            (Some(Ok(receipt)), Some(watcher)) => {
+                self.writer.text(frame::fate(&reference, &receipt)).await?;
+                if let Some(reader) = self.readers.get_mut(&reference) {
+                    reader.waits = work::add(&self.work, next(reference, watcher));
                 }
-                self.readers.remove(&reference);
-                let ended =
-                    frame::ended(&reference, &self.handle, tail.id(), state.as_str(), &entry);
-                Ok(self.writer.text(ended).await?)
+                Ok(())
             }
-            // Told as part of the drain, with the cursor.
-            Err(_) if self.door.stop.is_draining() => Ok(()),
-            Err(refused) => {
-                self.readers.remove(&reference);
+            (Some(Err(_)), _) if self.door.stop.is_draining() => Ok(()),
+            (Some(Err(refused)), _) => {
+                self.remove_reader(&reference);
                 self.refuse(&reference, &refused, "").await
             }
-        }
-    }
-
-    async fn deliver_one(&mut self, reference: &str, entry: &broker::Entry) -> Result<(), End> {
-        let frame = self.deliver_frame(reference, entry);
-        self.writer.bytes(frame).await?;
-        self.handle.meter().streamed.inc();
-        self.reached(reference, self.handle.cursor(entry));
-        Ok(())
-    }
-
-    fn watch_on(&mut self, reference: Reference, mut tail: Box<TaskTail>) {
-        let name = Arc::clone(&reference);
-        let waits = work::add(&self.work, async move {
-            let news = tail.next().await;
-            Done::News {
-                reference: name,
-                tail,
-                news,
+            (Some(Ok(_)) | None, _) => {
+                self.remove_reader(&reference);
+                Ok(())
             }
-        });
-        if let Some(reader) = self.readers.get_mut(&reference) {
-            reader.waits = waits;
-        } else {
-            waits.abort();
         }
+    }
+}
+
+async fn next(reference: Reference, mut watcher: Watcher) -> Done {
+    let told = watcher.next().await;
+    Done::Told {
+        reference,
+        watcher: Some(watcher),
+        told,
     }
 }

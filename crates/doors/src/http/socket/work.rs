@@ -1,8 +1,9 @@
 //! What a socket waits for besides frames: readers' next batches and slow operations.
 
 use super::frame::Reference;
+use crate::http::receipts::Watcher;
 use axum::body::Bytes;
-use broker::{Batch, Delivery, DeliveryId, Settle, Tail, TaskNews, TaskTail};
+use broker::{Batch, Delivery, Tail, TaskNews, TaskTail};
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
@@ -12,12 +13,6 @@ use protocol::Rejection;
 pub(crate) enum Done {
     /// An answer is ready.
     Answer(Bytes),
-    /// Deliveries were settled; those named are no longer, or for longer, with their consumer.
-    Settled {
-        answer: Bytes,
-        settled: Vec<DeliveryId>,
-        how: Settle,
-    },
     /// A live reader has its place, or was refused.
     Opened {
         reference: Reference,
@@ -45,8 +40,14 @@ pub(crate) enum Done {
         reference: Reference,
         pulled: Result<Vec<Delivery>, Rejection>,
     },
-    /// A full durable reader may have room again.
-    Recheck { reference: Reference },
+    /// A watched message has news, or there is nothing left to tell.
+    Told {
+        reference: Reference,
+        watcher: Option<Watcher>,
+        told: Option<Result<String, Rejection>>,
+    },
+    /// Needs no answer.
+    Nothing,
     /// Was given up.
     Abandoned,
 }

@@ -59,21 +59,47 @@ fn readers_are_live_or_durable() {
     assert_eq!(from, From::Earliest);
     let Ok(Operation::Consume {
         place,
+        consumer,
         in_flight_max,
-    }) = frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3}"#).operation
+    }) = frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3,"consumer":"w1"}"#)
+        .operation
     else {
         panic!("expected a durable reader");
     };
     assert_eq!(
-        (place, in_flight_max),
-        (PlaceName::Inbox(Party::parse("agent:b")), 3)
+        (place, consumer.as_deref(), in_flight_max),
+        (PlaceName::Inbox(Party::parse("agent:b")), Some("w1"), 3)
     );
-    let Ok(Operation::Pull { max, wait, .. }) =
+    let Ok(Operation::Pull(pull)) =
         frame(r#"{"op":"pull","subscription":"s","wait_ms":250}"#).operation
     else {
         panic!("expected a pull");
     };
-    assert_eq!((max, wait), (16, Duration::from_millis(250)));
+    assert_eq!(
+        (pull.max, pull.wait, pull.consumer),
+        (16, Duration::from_millis(250), None)
+    );
+}
+
+#[test]
+fn a_receipt_is_asked_for_once_or_watched() {
+    let Ok(Operation::Receipt {
+        id,
+        sender,
+        is_watched: true,
+    }) = frame(r#"{"op":"watch","id":"m-1","sender":"agent.a"}"#).operation
+    else {
+        panic!("expected a watcher");
+    };
+    assert_eq!((&*id, sender), ("m-1", Some(Party::parse("agent:a"))));
+    let once = frame(r#"{"op":"receipt","id":"m-1"}"#).operation;
+    assert!(matches!(
+        once,
+        Ok(Operation::Receipt {
+            is_watched: false,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -119,6 +145,22 @@ fn bad_frames_are_named_and_pointed_at() {
             r#"{"op":"subscribe","inbox":"a","on_gap":"skip"}"#,
             "bad_frame",
             "/on_gap",
+        ),
+        (r#"{"op":"watch"}"#, "bad_frame", "/id"),
+        (
+            r#"{"op":"subscribe","consumer":"w"}"#,
+            "bad_frame",
+            "/consumer",
+        ),
+        (
+            r#"{"op":"pull","inbox":"a","consumer":"a b"}"#,
+            "bad_frame",
+            "/consumer",
+        ),
+        (
+            r#"{"op":"reject","deliveries":["1.1.1"],"retry_after_ms":1}"#,
+            "bad_frame",
+            "/retry_after_ms",
         ),
         (
             r#"{"op":"subscribe","max_in_flight":1}"#,
