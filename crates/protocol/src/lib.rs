@@ -35,6 +35,7 @@ pub mod shape;
 pub mod task;
 mod timestamp;
 pub mod verdict;
+pub mod wire;
 
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
 pub use digest::{Digest, digest};

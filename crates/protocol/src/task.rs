@@ -12,6 +12,7 @@
 //! | `due` | deadlines |
 //! | `speech` | what the exchange says about tasks, in each dialect |
 //! | `view` | what others see of a task |
+//! | `snapshot` | all of it as bytes, and back |
 //! | `history` | one task again, from its envelopes |
 //!
 //! Pure: time and the place in the journal are arguments. A task's identity is the sequence of the
@@ -23,6 +24,7 @@ mod forgotten;
 mod history;
 mod judge;
 mod kept;
+mod snapshot;
 mod speech;
 mod state;
 mod step;

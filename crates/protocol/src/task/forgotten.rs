@@ -4,6 +4,7 @@
 //! names about one new name in four hundred costs a look-up in vain, with five million one in five.
 
 use super::kept::Name;
+use crate::wire::{Reader, WireError, put_varint};
 
 /// Two MiB.
 const BITS: u32 = 1 << 24;
@@ -38,6 +39,27 @@ impl Forgotten {
 
     pub(super) fn may_hold(&self, name: Name) -> bool {
         places(name).all(|(word, bit)| self.bits.get(word).is_some_and(|word| word & bit != 0))
+    }
+
+    /// Appends its bytes.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.bits.len() as u64);
+        put_varint(out, self.until);
+        for word in &self.bits {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Reads a filter back.
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let words = usize::try_from(reader.varint()?).unwrap_or(usize::MAX);
+        if words != 0 && words != WORDS {
+            return Err(WireError("expected a filter of the size of this build"));
+        }
+        let until = reader.varint()?;
+        let (words, _) = reader.take(words * 8)?.as_chunks();
+        let bits = words.iter().copied().map(u64::from_le_bytes).collect();
+        Ok(Self { bits, until })
     }
 
     /// The newest envelope of any of these tasks.

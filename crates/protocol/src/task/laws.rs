@@ -6,6 +6,7 @@ use super::TaskState::{
 };
 use super::{Limits, Opening, Step, Tasks, Terms, history};
 use crate::DialectName::{self, Aee, Aep, Uai};
+use crate::wire::Reader;
 use crate::{Act, Digest, Header, Intake, Party, Priority, Timestamp};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -182,6 +183,21 @@ fn doing() -> impl Strategy<Value = Doing> {
     ]
 }
 
+/// The same tasks, out of their bytes.
+fn restored(tasks: &Tasks, limits: Limits) -> Tasks {
+    let encode = |tasks: &Tasks| {
+        let mut bytes = Vec::new();
+        tasks.encode(&mut bytes);
+        bytes
+    };
+    let bytes = encode(tasks);
+    let mut reader = Reader::new(&bytes);
+    let restored = Tasks::decode(&mut reader, limits).unwrap();
+    assert_eq!(reader.end(), Ok(()));
+    assert!(encode(&restored) == bytes, "equal states have equal bytes");
+    restored
+}
+
 /// The envelopes of one task that were accepted.
 fn rows<'h>(
     journal: &'h [(u64, Header)],
@@ -195,6 +211,29 @@ fn rows<'h>(
 
 proptest! {
     #[test]
+    fn no_bytes_make_a_reader_of_tasks_panic(
+        noise in proptest::collection::vec(any::<u8>(), 0..200), at in any::<usize>(), doings in proptest::collection::vec((0..4_u8, doing()), 0..20)
+    ) {
+        drop(Tasks::decode(&mut Reader::new(&noise), Limits::default()));
+        let mut tasks = Tasks::default();
+        for (n, (task, doing)) in (1..).zip(doings) {
+            drop(tasks.accept(Timestamp::from_millis(0), n, &header(n, task, &doing)));
+        }
+        let mut bytes = Vec::new();
+        tasks.encode(&mut bytes);
+        let at = at % bytes.len();
+        for (place, byte) in bytes.iter_mut().skip(at).zip(&noise).take(3) {
+            *place = *byte;
+        }
+        if let Ok(mut damaged) = Tasks::decode(&mut Reader::new(&bytes), Limits::default()) {
+            for n in 1..9 {
+                let doing = Doing::Report(Aep, 0, Failed);
+                drop(damaged.accept(Timestamp::from_millis(0), 1_000 + n, &header(n, 1, &doing)));
+            }
+        }
+    }
+
+    #[test]
     fn any_order_of_acts_from_any_dialect_moves_as_the_model_says_and_ends_once(
         doings in proptest::collection::vec((0..4_u8, doing()), 0..120)
     ) {
@@ -206,6 +245,10 @@ proptest! {
         let mut ended: BTreeMap<u8, TaskState> = BTreeMap::new();
         let at = Timestamp::from_millis(0);
         for (n, (task, doing)) in (1..).zip(doings) {
+            if n % 64 == 0 {
+                // A restart in between changes nothing.
+                (tasks, small) = (restored(&tasks, roomy), restored(&small, tight));
+            }
             let header = header(n, task, &doing);
             let answer = tasks.accept(at, n, &header);
             let expected = model.accept(task, &doing);
