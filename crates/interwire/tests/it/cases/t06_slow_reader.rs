@@ -31,7 +31,7 @@ fn start(folder: &Path) -> Exchange {
 /// About a kibibyte, to whoever listens: it waits in nobody's inbox.
 fn envelope(n: usize) -> String {
     let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(720));
-    Aee::task("human.adam", "bus.load", "test.load")
+    Aee::event("human.adam", "bus.load", "test.load")
         .corr("conversation-1")
         .payload_json(&payload)
         .build(&id(n), Timestamp::from_millis(1_772_274_600_000))
