@@ -53,7 +53,7 @@ impl Handle {
     /// # Errors
     /// `draining` when the exchange is gone.
     pub async fn subscriptions(&self) -> Result<Vec<SubscriptionView>, Rejection> {
-        self.look(|exchange| exchange.subscriptions()).await
+        self.look(exchange::Exchange::subscriptions).await
     }
 
     /// Gives a place settings of its own.
