@@ -106,7 +106,7 @@ impl Handle {
         letters: Vec<(DeadLetter, PlaceName)>,
     ) -> Result<Vec<DeadLetterView>, Rejection> {
         let shared = Arc::clone(&self.shared);
-        tokio::task::spawn_blocking(move || {
+        let views = move || {
             let mut views = Vec::with_capacity(letters.len());
             for (letter, place) in letters {
                 let Some(entry) = shared.entry(letter.sequence)? else {
@@ -131,9 +131,8 @@ impl Handle {
                 });
             }
             Ok(views)
-        })
-        .await
-        .map_err(|_| crate::tail::unreadable())?
+        };
+        self.shared.aside(views).await
     }
 }
 

@@ -200,22 +200,35 @@ impl Handle {
     /// # Errors
     /// `draining` when the exchange is gone.
     pub async fn counts(&self) -> Result<(Counts, protocol::dialect::aep::flow::Stats), Rejection> {
-        self.look(|exchange| (exchange.counts(), exchange.aep_stats()))
-            .await
+        // Told as it is, also after a failure: whoever measures has to see on.
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
+            // A caller who has gone away does not need it.
+            let _ = reply.send((turn.exchange.counts(), turn.exchange.aep_stats()));
+        })))
+        .await?;
+        answer.await.map_err(|_| crate::serve::draining())
     }
 
-    /// Asks the exchange something that changes nothing.
+    /// Asks the exchange something that changes nothing; answers when what it saw is durable.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Exchange) -> T + Send + 'static,
     ) -> Result<T, Rejection> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
-            // A caller who has gone away does not need it.
-            drop(reply.send(question(&turn.exchange)));
+            let found = question(&turn.exchange);
+            let done = move |failed: bool| {
+                drop(reply.send(if failed {
+                    Err(storage_failed())
+                } else {
+                    Ok(found)
+                }));
+            };
+            turn.batch.effects.push(Effect::Done(Box::new(done)));
         })))
         .await?;
-        answer.await.map_err(|_| crate::serve::draining())
+        answer.await.map_err(|_| crate::serve::draining())?
     }
 
     /// Changes the exchange; answers after the change is durable.

@@ -7,7 +7,6 @@
 use crate::Entry;
 use crate::handle::{Handle, Shared};
 use crate::request::Request;
-use crate::tail::unreadable;
 use crate::turn::{Effect, Turn, storage_failed};
 use exchange::{
     DeliveryState, Ending, PlaceId, PlaceName, RecipientState, Record, inboxes_of_lines,
@@ -164,9 +163,7 @@ impl Handle {
     pub async fn fate(&self, entry: Arc<Entry>) -> Result<Fate, Rejection> {
         let known = self.known(&entry).await?;
         let shared = Arc::clone(&self.shared);
-        tokio::task::spawn_blocking(move || shared.fate(entry, known))
-            .await
-            .map_err(|_| unreadable())?
+        self.shared.aside(move || shared.fate(entry, known)).await
     }
 
     /// Tells of every later change of what became of a message.

@@ -136,8 +136,7 @@ pub(crate) async fn in_turn<T: Send + 'static>(
         let _held = (own, of_all);
         step()
     };
-    let run = tokio::task::spawn_blocking(run);
-    run.await.map_err(|_| unreadable())?
+    shared.aside(run).await
 }
 
 /// Records of the journal, the first kept ones when those before are not; the reader learns that it

@@ -33,9 +33,32 @@ pub(crate) struct Shared {
     /// Live readers that may still come.
     pub readers: Arc<Semaphore>,
     pub index: Mutex<Index>,
+    pub reads: Reads,
+}
+
+/// Where the file is read for a caller who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// On the runtime's threads for such work, so that no other task waits for the disk.
+    Aside,
+    /// On the caller's thread, so that a run repeats exactly.
+    InPlace,
 }
 
 impl Shared {
+    /// Runs something that reads the file.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, Rejection> + Send + 'static,
+    ) -> Result<T, Rejection> {
+        match self.reads {
+            Reads::InPlace => read(),
+            Reads::Aside => tokio::task::spawn_blocking(read)
+                .await
+                .map_err(|_| crate::tail::unreadable())?,
+        }
+    }
+
     pub(crate) fn index_by_id(&self, id: &str) -> Result<(Vec<u64>, u64), Rejection> {
         let index = self.index.lock();
         // Read `applied` first: rows that arrive in between are then looked up twice, not missed.
@@ -152,12 +175,11 @@ impl Handle {
     /// `not_found`, `ambiguous_id`.
     pub async fn find(&self, id: &str, sender: Option<Party>) -> Result<Arc<Entry>, Rejection> {
         let (shared, id) = (Arc::clone(&self.shared), id.to_owned());
-        tokio::task::spawn_blocking(move || {
+        let find = move || {
             let found: Found = shared.by_id(&id)?;
             find::only_one(&id, sender.as_ref(), found)
-        })
-        .await
-        .map_err(|_| crate::tail::unreadable())?
+        };
+        self.shared.aside(find).await
     }
 
     /// The cursor of a message.

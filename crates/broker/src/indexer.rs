@@ -42,6 +42,12 @@ pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>)
     }
 }
 
+/// Brings the index up to the newest durable record, however long that takes.
+pub(crate) fn follow_all(shared: &Arc<Shared>, writer: &mut Index) {
+    const LONG: Duration = Duration::from_secs(1 << 30);
+    follow(shared, writer, Instant::now() + LONG);
+}
+
 /// Brings the index up to the newest durable record, or as far as it comes until `deadline`.
 fn follow(shared: &Arc<Shared>, writer: &mut Index, deadline: Instant) {
     while Instant::now() < deadline {

@@ -27,6 +27,7 @@ mod request;
 mod ring;
 mod serve;
 mod settings;
+mod stepped;
 mod tail;
 mod task_rows;
 mod task_tail;
@@ -47,6 +48,7 @@ pub use publish::{Submission, label};
 pub use receipt::{Receipt, durability_word};
 pub use request::Published;
 pub use settings::{Settings, Storage};
+pub use stepped::Stepped;
 pub use tail::{Batch, Feed, Tail};
 pub use task_tail::{TaskNews, TaskTail};
 

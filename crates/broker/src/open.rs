@@ -1,6 +1,6 @@
 //! Opening: the journal is read once through the same `apply` that a restart always runs.
 
-use crate::handle::Shared;
+use crate::handle::{Reads, Shared};
 use crate::lane::{Gate, Lane};
 use crate::ring::Ring;
 use crate::turn::{Batch, Condition, Turn};
@@ -89,81 +89,39 @@ impl Broker {
         settings: Settings,
         lineage: u64,
     ) -> Result<Self, OpenError> {
-        let clock = Clock::start();
-        let options = Options {
-            segment_bytes: settings.segment_bytes,
-            durability: settings.durability,
-            lineage,
-            now_ms: clock.now().as_millis(),
-        };
-        let journal = Journal::open(disk, options)?;
-        let reader = journal.reader();
-        let mut exchange = rebuild(&reader, Exchange::new(settings.exchange.clone()))?;
-        exchange.recovered(reader.range().1);
-        let origin = reader.cursor(0);
-        let writer = Index::open(index_path, origin.lineage, origin.epoch)?;
-        let index = writer.reader()?;
-        let tasks = writer.reader()?;
-        let (requests, queue) = mpsc::channel(settings.queue_max);
-        let lane = Arc::new(Lane::common(&settings));
-        let (alive, ended) = std::sync::mpsc::channel();
-        let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
-        let meter = Meter::default();
-        let condition = Arc::new(Condition::default());
-        let shared = Arc::new(Shared {
-            clock,
-            reader: reader.clone(),
-            ring: Arc::clone(&ring),
-            meter: meter.clone(),
-            condition: Arc::clone(&condition),
-            requests,
-            gate: Gate::new(settings.queue_max, settings.queue_bytes_max),
-            lanes: AtomicU64::new(0),
-            file_reads: Arc::new(Semaphore::new(file_reads())),
-            readers: Arc::new(Semaphore::new(
-                settings.readers_max.min(Semaphore::MAX_PERMITS),
-            )),
-            index: Mutex::new(index),
-            settings: settings.clone(),
-        });
-        let mut helping = Vec::new();
-        if settings.durability == Durability::Os {
-            helping.push(sync_beside(journal.syncer())?);
-        }
-        if settings.storage != Storage::Memory {
-            helping.push(write_ahead(journal.filler(), reader.clone())?);
-        }
-        let turn = Turn {
+        let is_in_memory = settings.storage == Storage::Memory;
+        let opened = Opened::on(
+            disk,
+            index_path,
             settings,
-            clock,
-            exchange,
-            journal,
-            reader,
-            index: tasks,
-            ring,
-            meter,
-            condition,
-            requests: queue,
-            turns: Turns::default(),
-            close: None,
-            channels: HashMap::new(),
-            parked: Default::default(),
-            watchers: Default::default(),
-            _alive: alive,
-            batch: Batch::default(),
-            unpark: std::task::Waker::noop().clone(),
-        };
+            Clock::start(),
+            lineage,
+            Reads::Aside,
+        )?;
+        let Opened {
+            handle,
+            turn,
+            index,
+            index_ends,
+        } = opened;
+        let mut helping = Vec::new();
+        if turn.settings.durability == Durability::Os {
+            helping.push(sync_beside(turn.journal.syncer())?);
+        }
+        if !is_in_memory {
+            helping.push(write_ahead(turn.journal.filler(), turn.reader.clone())?);
+        }
         let turn = std::thread::Builder::new()
             .name("interwire-turn".into())
             .spawn(move || turn.run())
             .map_err(OpenError::Thread)?;
-        let follower = Arc::clone(&shared);
+        let follower = Arc::clone(&handle.shared);
         let index = std::thread::Builder::new()
             .name("interwire-index".into())
-            .spawn(move || indexer::run(&follower, writer, &ended))
+            .spawn(move || indexer::run(&follower, index, &index_ends))
             .map_err(OpenError::Thread)?;
         Ok(Self {
-            handle: Handle { shared, lane },
+            handle,
             turn,
             index,
             helping,
@@ -185,6 +143,89 @@ impl Broker {
         if !matches!(joined, Ok((Ok(()), Ok(())))) {
             tracing::error!("a thread of the exchange ended badly");
         }
+    }
+}
+
+/// Everything of an exchange, before any of it runs.
+pub(crate) struct Opened {
+    pub handle: Handle,
+    pub turn: Turn,
+    pub index: Index,
+    /// Disconnected when the turn is gone.
+    pub index_ends: std::sync::mpsc::Receiver<()>,
+}
+
+impl Opened {
+    /// Opens the journal and rebuilds the state.
+    pub(crate) fn on(
+        disk: Arc<dyn Disk>,
+        index_path: Option<&Path>,
+        settings: Settings,
+        clock: Clock,
+        lineage: u64,
+        reads: Reads,
+    ) -> Result<Self, OpenError> {
+        let options = Options {
+            segment_bytes: settings.segment_bytes,
+            durability: settings.durability,
+            lineage,
+            now_ms: clock.now().as_millis(),
+        };
+        let journal = Journal::open(disk, options)?;
+        let reader = journal.reader();
+        let mut exchange = rebuild(&reader, Exchange::new(settings.exchange.clone()))?;
+        exchange.recovered(reader.range().1);
+        let origin = reader.cursor(0);
+        let index = Index::open(index_path, origin.lineage, origin.epoch)?;
+        let (requests, queue) = mpsc::channel(settings.queue_max);
+        let lane = Arc::new(Lane::common(&settings));
+        let (alive, index_ends) = std::sync::mpsc::channel();
+        let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
+        let meter = Meter::default();
+        let condition = Arc::new(Condition::default());
+        let shared = Arc::new(Shared {
+            clock: clock.clone(),
+            reader: reader.clone(),
+            ring: Arc::clone(&ring),
+            meter: meter.clone(),
+            condition: Arc::clone(&condition),
+            requests,
+            gate: Gate::new(settings.queue_max, settings.queue_bytes_max),
+            lanes: AtomicU64::new(0),
+            file_reads: Arc::new(Semaphore::new(file_reads())),
+            readers: Arc::new(Semaphore::new(
+                settings.readers_max.min(Semaphore::MAX_PERMITS),
+            )),
+            index: Mutex::new(index.reader()?),
+            reads,
+            settings: settings.clone(),
+        });
+        let turn = Turn {
+            settings,
+            clock,
+            exchange,
+            journal,
+            reader,
+            index: index.reader()?,
+            ring,
+            meter,
+            condition,
+            requests: queue,
+            turns: Turns::default(),
+            close: None,
+            channels: HashMap::new(),
+            parked: Default::default(),
+            watchers: Default::default(),
+            _alive: alive,
+            batch: Batch::default(),
+            unpark: std::task::Waker::noop().clone(),
+        };
+        Ok(Self {
+            handle: Handle { shared, lane },
+            turn,
+            index,
+            index_ends,
+        })
     }
 }
 

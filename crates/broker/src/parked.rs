@@ -2,12 +2,12 @@
 
 use crate::request::Pulled;
 use exchange::{Consumer, PlaceName};
+use protocol::Timestamp;
 use std::collections::{HashMap, VecDeque};
-use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Callers who left are swept this often, so that a place nobody writes to cannot collect them.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
+const SWEEP_EVERY_MS: i64 = 1_000;
 
 /// One waiting pull. Its caller keeps the time.
 pub(crate) struct Waiting {
@@ -21,14 +21,14 @@ pub(crate) struct Waiting {
 #[derive(Default)]
 pub(crate) struct Parked {
     places: HashMap<PlaceName, VecDeque<Waiting>>,
-    next_sweep: Option<Instant>,
+    next_sweep: Option<Timestamp>,
 }
 
 impl Parked {
-    pub(crate) fn park(&mut self, place: PlaceName, waiting: Waiting) {
+    pub(crate) fn park(&mut self, now: Timestamp, place: PlaceName, waiting: Waiting) {
         self.places.entry(place).or_default().push_back(waiting);
         self.next_sweep
-            .get_or_insert_with(|| Instant::now() + SWEEP_EVERY);
+            .get_or_insert_with(|| now.plus_millis(SWEEP_EVERY_MS));
     }
 
     /// Puts a pull back at the head of its queue.
@@ -65,11 +65,11 @@ impl Parked {
         self.places.is_empty()
     }
 
-    pub(crate) fn next_sweep(&self) -> Option<Instant> {
+    pub(crate) fn next_sweep(&self) -> Option<Timestamp> {
         self.next_sweep
     }
 
-    pub(crate) fn sweep(&mut self, now: Instant) {
+    pub(crate) fn sweep(&mut self, now: Timestamp) {
         if self.next_sweep.is_none_or(|at| at > now) {
             return;
         }
@@ -77,6 +77,6 @@ impl Parked {
             queue.retain(|waiting| !waiting.reply.is_closed());
             !queue.is_empty()
         });
-        self.next_sweep = (!self.places.is_empty()).then(|| now + SWEEP_EVERY);
+        self.next_sweep = (!self.places.is_empty()).then(|| now.plus_millis(SWEEP_EVERY_MS));
     }
 }

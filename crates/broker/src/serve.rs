@@ -193,7 +193,7 @@ impl Turn {
             }
         };
         if found.is_empty() && wait {
-            self.parked.park(place, pull);
+            self.parked.park(self.clock.now(), place, pull);
             return;
         }
         // A lease is not stored, so nobody need wait for the commit unless the message itself does.

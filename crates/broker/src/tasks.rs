@@ -6,7 +6,6 @@ use crate::request::{Published, Request};
 use crate::task_rows::{self, Row};
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, Receipt};
-use exchange::Exchange;
 use protocol::task::{
     History, Opening, SERVICE, Step, TaskFilter, TaskView, cancel_request, history,
 };
@@ -130,18 +129,16 @@ impl Handle {
     /// How a task stands now, for what is durable.
     pub(crate) async fn task_now(&self, id: &str) -> Result<Option<TaskView>, Rejection> {
         let id: Box<str> = id.into();
-        self.look_after_commit(move |exchange| exchange.task(&id))
-            .await
+        self.look(move |exchange| exchange.task(&id)).await
     }
 
     pub(crate) async fn task_rows(&self, id: &str) -> Result<Vec<Row>, Rejection> {
         let (shared, id) = (Arc::clone(&self.shared), id.to_owned());
-        tokio::task::spawn_blocking(move || {
+        let rows = move || {
             let index = shared.index.lock();
             task_rows::rows(&index, &shared.reader, &shared.ring, &id, u64::MAX)
-        })
-        .await
-        .map_err(|_| crate::tail::unreadable())?
+        };
+        self.shared.aside(rows).await
     }
 
     /// Publishes an envelope that was written here; by whoever it says.
@@ -168,33 +165,10 @@ impl Handle {
         self.complete(receipt)
     }
 
-    /// Asks the exchange something that changes nothing; answers when what it saw is durable.
-    async fn look_after_commit<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&Exchange) -> T + Send + 'static,
-    ) -> Result<T, Rejection> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
-            let found = question(&turn.exchange);
-            let done = move |failed: bool| {
-                drop(reply.send(if failed {
-                    Err(storage_failed())
-                } else {
-                    Ok(found)
-                }));
-            };
-            turn.batch.effects.push(Effect::Done(Box::new(done)));
-        })))
-        .await?;
-        answer.await.map_err(|_| crate::serve::draining())?
-    }
-
     /// The message at a place.
     pub(crate) async fn entry_at(&self, sequence: u64) -> Result<Option<Arc<Entry>>, Rejection> {
         let shared = Arc::clone(&self.shared);
-        tokio::task::spawn_blocking(move || shared.entry(sequence))
-            .await
-            .map_err(|_| crate::tail::unreadable())?
+        self.shared.aside(move || shared.entry(sequence)).await
     }
 }
 

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
 /// What may be told once the batch is durable.
@@ -95,20 +94,30 @@ impl Turn {
                     Waited::Abandoned => break,
                 }
             }
-            while self.has_room() {
-                self.collect();
-                match self.turns.next().or_else(|| self.close.take()) {
-                    Some(request) => self.take(request),
-                    None => break,
-                }
-            }
-            self.expire();
-            self.finish();
-            self.parked.sweep(Instant::now());
+            self.step();
             if self.batch.closing {
                 break;
             }
         }
+        self.end();
+    }
+
+    /// Takes what waits as far as there is room, does what is due, commits, speaks.
+    pub(crate) fn step(&mut self) {
+        while self.has_room() {
+            self.collect();
+            match self.turns.next().or_else(|| self.close.take()) {
+                Some(request) => self.take(request),
+                None => break,
+            }
+        }
+        self.expire();
+        self.finish();
+        self.parked.sweep(self.clock.now());
+    }
+
+    /// Closes the journal.
+    pub(crate) fn end(self) {
         if let Err(error) = self.journal.close() {
             tracing::error!(%error, "the journal could not be closed cleanly");
         }
@@ -124,7 +133,7 @@ impl Turn {
                 Poll::Ready(None) => return Waited::Abandoned,
                 Poll::Pending => {}
             }
-            match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
+            match deadline.map(|at| self.clock.until(at)) {
                 None => std::thread::park(),
                 Some(rest) if rest.is_zero() => return Waited::Timer,
                 Some(rest) => std::thread::park_timeout(rest),
@@ -153,13 +162,9 @@ impl Turn {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Timestamp> {
         // After a failure nothing is due any more: nothing could be written down.
-        let leases = self
-            .exchange
-            .next_deadline()
-            .filter(|_| !self.has_failed())
-            .map(|moment| self.clock.instant_of(moment));
+        let leases = self.exchange.next_deadline().filter(|_| !self.has_failed());
         let parked = self.parked.next_sweep();
         [leases, parked].into_iter().flatten().min()
     }

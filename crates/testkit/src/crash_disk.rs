@@ -77,6 +77,8 @@ struct Shared {
     random: Random,
     counts: BTreeMap<Operation, u64>,
     faults: Vec<(Operation, u64, Cause)>,
+    /// So many more operations, of any kind, until the power fails.
+    power_left: Option<u64>,
 }
 
 impl Shared {
@@ -85,6 +87,11 @@ impl Shared {
         let count = self.counts.entry(operation).or_default();
         *count += 1;
         let now = *count;
+        match &mut self.power_left {
+            Some(0) => return Err(Cause::Broken.error()),
+            Some(left) => *left -= 1,
+            None => {}
+        }
         let due = self
             .faults
             .iter()
@@ -107,6 +114,7 @@ impl CrashDisk {
             random,
             counts: BTreeMap::new(),
             faults: Vec::new(),
+            power_left: None,
         };
         Self {
             folder: Arc::new(Mutex::new(folder)),
@@ -131,9 +139,22 @@ impl CrashDisk {
         shared.faults.push((operation, at, cause));
     }
 
+    /// Lets `passing` more operations of any kind pass; during the next one the power fails, and
+    /// from then on everything does. [`Self::crash`] then shows what could be found.
+    pub fn power_off_after(&self, passing: u64) {
+        self.shared.lock().power_left = Some(passing);
+    }
+
+    /// Whether the power failed.
+    pub fn is_off(&self) -> bool {
+        self.shared.lock().power_left == Some(0)
+    }
+
     /// Takes back every failure that has not come yet.
     pub fn clear_faults(&self) {
-        self.shared.lock().faults.clear();
+        let mut shared = self.shared.lock();
+        shared.faults.clear();
+        shared.power_left = shared.power_left.filter(|left| *left == 0);
     }
 
     /// How many operations of this kind were begun since the folder was made.

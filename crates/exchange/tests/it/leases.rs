@@ -240,3 +240,50 @@ fn a_reader_that_slept_through_a_restart_cannot_settle() {
     assert_eq!(world.settle(&ids(&old), Settle::Ack).0, [LOST; 3]);
     world.ack(&new);
 }
+
+#[test]
+fn what_failed_takes_its_turn_in_its_conversation_again() {
+    let mut world = World::new();
+    for id in ["m1", "m2"] {
+        let in_one = |header: &mut protocol::Header| header.conversation = Some("c1".into());
+        world.publish(Message::new(id, &["agent:b"]).with(in_one));
+    }
+    let place = world.inbox("agent:b").unwrap();
+    let held = world.pull(place, 9);
+    let nack = Settle::Nack {
+        retry_after_ms: None,
+        reason: "".into(),
+    };
+    world.settle(&ids(&held[1..]), nack);
+    world.exchange.leave(place, &None);
+    assert_eq!(
+        world.pull(place, 9),
+        [],
+        "nothing overtakes what has to wait"
+    );
+    world.pass(2_000);
+    assert_eq!(sequences(&world.pull(place, 9)), [1, 2]);
+}
+
+#[test]
+fn what_came_back_does_not_overtake_what_is_parked_before_it() {
+    let mut world = World::new();
+    let mut publish = |id: &str, conversation: &str, priority| {
+        let change = |header: &mut protocol::Header| {
+            header.conversation = Some(conversation.into());
+            header.priority = priority;
+        };
+        world.publish(Message::new(id, &["agent:b"]).with(change));
+    };
+    publish("m1", "c1", protocol::Priority::Urgent);
+    publish("m2", "c1", protocol::Priority::Normal);
+    publish("m3", "c2", protocol::Priority::Normal);
+    publish("m4", "c1", protocol::Priority::Normal);
+    let place = world.inbox("agent:b").unwrap();
+    let (one, other) = (Some("one"), Some("other"));
+    world.pull_as(place, one, 9);
+    world.pass(30_000);
+    assert_eq!(sequences(&world.pull_as(place, one, 1)), [1]);
+    assert_eq!(sequences(&world.pull_as(place, other, 1)), [3]);
+    assert_eq!(sequences(&world.pull_as(place, one, 9)), [2, 4]);
+}

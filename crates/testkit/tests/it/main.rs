@@ -17,4 +17,5 @@ mod journal_model;
 mod journal_mutations;
 mod journal_open;
 mod journal_retention;
+mod simulation;
 mod world;
