@@ -82,6 +82,7 @@ pub trait DiskFile: Send + Sync {
 #[derive(Debug)]
 pub struct RealDisk {
     folder: PathBuf,
+    is_read_only: bool,
 }
 
 impl RealDisk {
@@ -93,7 +94,27 @@ impl RealDisk {
         std::fs::read_dir(folder)?;
         Ok(Self {
             folder: folder.to_owned(),
+            is_read_only: false,
         })
+    }
+
+    /// Uses an existing folder without changing it: every change is refused.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn read_only(folder: &Path) -> io::Result<Self> {
+        let opened = Self::open(folder)?;
+        Ok(Self {
+            is_read_only: true,
+            ..opened
+        })
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        match self.is_read_only {
+            true => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -112,28 +133,33 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        // A file that is not open for writing refuses the rest.
         let file = OpenOptions::new()
             .read(true)
-            .write(true)
+            .write(!self.is_read_only)
             .open(self.folder.join(name))?;
         Ok(Arc::new(RealFile(file)))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.check_writable()?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true);
         Ok(Arc::new(RealFile(file.open(self.folder.join(name))?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.check_writable()?;
         std::fs::rename(self.folder.join(from), self.folder.join(to))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
+        self.check_writable()?;
         std::fs::remove_file(self.folder.join(name))
     }
 
     fn sync_folder(&self) -> io::Result<()> {
+        self.check_writable()?;
         File::open(&self.folder)?.sync_all()
     }
 }

@@ -36,6 +36,15 @@ pub enum Error {
         /// The first kept sequence.
         first: u64,
     },
+    /// A folder that cannot be used for this; says what it is instead.
+    #[error("{0}")]
+    Unfit(&'static str),
+    /// A checkpoint that is needed cannot be used.
+    #[error("{0}")]
+    Unusable(#[from] crate::Unusable),
+    /// A file where an empty folder was expected.
+    #[error("expected an empty folder, found {0}")]
+    Occupied(String),
     /// An earlier write or sync failed. What the disk holds is unknown, so a retry could lie; only a
     /// restart, which reads it back, clears this.
     #[error("an earlier write or sync failed; restart to continue")]

@@ -19,7 +19,9 @@
 //! # Ok::<(), interwire_journal::Error>(())
 //! ```
 
+mod backup;
 mod checkpoint;
+mod copying;
 mod cursor;
 mod disk;
 mod error;
@@ -27,16 +29,20 @@ mod filler;
 pub mod frame;
 mod index;
 mod journal;
+mod listing;
 mod manifest;
 mod reader;
 mod recovery;
+mod restore;
 mod retention;
 mod salvage;
 mod segment;
 mod shared;
 mod sidecar;
+mod verify;
 mod zeros;
 
+pub use backup::{Backup, BackupOptions, backup};
 pub use checkpoint::{Checkpoint, CheckpointWriter, Checkpoints, Unusable};
 pub use cursor::{Cursor, CursorFault};
 pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};
@@ -46,5 +52,7 @@ pub use index::{Index, IndexRow};
 pub use journal::{Durability, Journal, Options, Syncer};
 pub use reader::{Reader, Record, SegmentView};
 pub use recovery::Recovery;
+pub use restore::{Restored, restore};
 pub use retention::{Dropped, Retention};
 pub use salvage::{LOST, salvage};
+pub use verify::{Finding, Verified, verify};

@@ -5,6 +5,8 @@ use crate::{Disk, Durability, Error};
 
 /// Its file name.
 pub(crate) const NAME: &str = "MANIFEST";
+/// The file name that it has in a backup, which is no journal to write to.
+pub(crate) const BACKUP: &str = "BACKUP";
 /// Version of the manifest, the segments and the records' framing.
 pub const FORMAT_VERSION: u16 = 1;
 const MAGIC: &[u8; 8] = b"IWJMAN01";
@@ -26,14 +28,19 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Self>, Error> {
-        let file = match disk.open(NAME) {
+        Self::read_as(disk, NAME)
+    }
+
+    /// As [`Self::read`], from a file of another name.
+    pub(crate) fn read_as(disk: &dyn Disk, name: &str) -> Result<Option<Self>, Error> {
+        let file = match disk.open(name) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let mut bytes = [0; BYTES];
         let count = file.read_at(&mut bytes, 0)?;
-        let damaged = || Error::corrupt(NAME, 0, "expected a manifest with a check sum that fits");
+        let damaged = || Error::corrupt(name, 0, "expected a manifest with a check sum that fits");
         if count < BYTES || !bytes.starts_with(MAGIC) {
             return Err(damaged());
         }
@@ -45,7 +52,7 @@ impl Manifest {
         let version = u16::from_le_bytes(array(&bytes, 8).ok_or_else(damaged)?);
         if version != FORMAT_VERSION {
             return Err(Error::UnknownFormat {
-                file: NAME.into(),
+                file: name.into(),
                 version,
             });
         }
@@ -70,6 +77,11 @@ impl Manifest {
 
     /// Replaces the manifest: written aside, synced, renamed, folder synced.
     pub(crate) fn write(&self, disk: &dyn Disk) -> Result<(), Error> {
+        self.write_as(disk, NAME)
+    }
+
+    /// As [`Self::write`], under another name.
+    pub(crate) fn write_as(&self, disk: &dyn Disk, name: &str) -> Result<(), Error> {
         let durability: u16 = match self.durability {
             Durability::Fsync => 0,
             Durability::Os => 1,
@@ -88,11 +100,11 @@ impl Manifest {
         bytes.resize(BYTES - 4, 0);
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
-        let aside = "MANIFEST.new";
+        let aside = &format!("{name}.new");
         let file = disk.create(aside)?;
         file.write_at(&bytes, 0)?;
         file.sync()?;
-        disk.rename(aside, NAME)?;
+        disk.rename(aside, name)?;
         disk.sync_folder()?;
         Ok(())
     }

@@ -8,7 +8,9 @@
 use crate::filler::Spare;
 use crate::frame::{self, Scan};
 use crate::journal::{Durability, Journal, Options};
+use crate::listing::Listing;
 use crate::manifest::{self, Manifest};
+use crate::restore::RESTORING;
 use crate::retention::Held;
 use crate::segment::{self, Contents, HEADER_BYTES, Header, SPARE, Scanned, Segment};
 use crate::shared::Shared;
@@ -36,48 +38,10 @@ pub struct Recovery {
     pub epoch_changed: bool,
 }
 
-/// The files of a folder, by what they are; each list in order.
-struct Listing {
-    segments: Vec<(u64, String)>,
-    sidecars: Vec<u64>,
-    checkpoints: Vec<u64>,
-    has_spare: bool,
-    has_aside: bool,
-}
-
-impl Listing {
-    fn of(disk: &dyn Disk) -> Result<Self, Error> {
-        let names = disk.list()?;
-        let has = |wanted: &str| names.iter().any(|name| name == wanted);
-        let (has_spare, has_aside) = (has(SPARE), has(checkpoint::ASIDE));
-        let numbers = |of: fn(&str) -> Option<u64>| names.iter().filter_map(move |name| of(name));
-        let mut listing = Self {
-            sidecars: numbers(sidecar::first_of).collect(),
-            checkpoints: numbers(checkpoint::sequence_of).collect(),
-            has_spare,
-            has_aside,
-            segments: names
-                .iter()
-                .filter_map(|name| Some((segment::first_of(name)?, name.clone())))
-                .collect(),
-        };
-        listing.segments.sort_unstable();
-        Ok(listing)
-    }
-
-    /// Takes out the segments below `first`: what a crash left of records that were dropped.
-    /// Returns whether there are any.
-    fn leave_out_below(&mut self, first: u64) -> bool {
-        let below = self.segments.partition_point(|(at, _)| *at < first);
-        self.segments.drain(..below);
-        below > 0 || self.sidecars.iter().any(|at| *at < first)
-    }
-}
-
 pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Error> {
     let mut listing = Listing::of(disk.as_ref())?;
     let mut recovery = Recovery::default();
-    let mut manifest = identify(disk.as_ref(), &options, &listing.segments, &mut recovery)?;
+    let mut manifest = identify(disk.as_ref(), &options, &listing, &mut recovery)?;
     let has_leftovers = listing.leave_out_below(manifest.first);
     let opened = open_segments(disk.as_ref(), &listing.segments, &manifest, &mut recovery)?;
     let Opened {
@@ -90,12 +54,14 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
     }
     // Only now: an attempt that ends above leaves the folder as it was left to it. And before the
     // first segment, so that segments are never without it.
-    if listing.has_spare {
+    if listing.has(SPARE) {
         // What became of its bytes after a crash is not known, and writing new ones costs nobody time.
         disk.remove(SPARE)?;
     }
-    if listing.has_aside {
-        disk.remove(checkpoint::ASIDE)?;
+    for aside in [checkpoint::ASIDE, RESTORING] {
+        if listing.has(aside) {
+            disk.remove(aside)?;
+        }
     }
     if has_leftovers {
         retention::remove_before(disk.as_ref(), manifest.first)?;
@@ -278,7 +244,7 @@ fn rescan(
 fn identify(
     disk: &dyn Disk,
     options: &Options,
-    names: &[(u64, String)],
+    listing: &Listing,
     recovery: &mut Recovery,
 ) -> Result<Manifest, Error> {
     let fresh = Manifest {
@@ -297,7 +263,13 @@ fn identify(
             }
             Ok(manifest)
         }
-        None => match names.first() {
+        None if listing.has(RESTORING) => Err(Error::Unfit(
+            "a restore into this folder was not finished; run it again",
+        )),
+        None if listing.has(manifest::BACKUP) => Err(Error::Unfit(
+            "this folder is a backup; restore it into another",
+        )),
+        None => match listing.segments.first() {
             None => Ok(fresh),
             // The manifest is written before the first segment, so it was taken away.
             Some((_, name)) => Err(Error::corrupt(
@@ -310,7 +282,7 @@ fn identify(
 }
 
 /// The header of a segment; the inner error says what is wrong with it here.
-fn header(
+pub(crate) fn header(
     name: &str,
     file: &dyn DiskFile,
     manifest: &Manifest,
@@ -332,7 +304,7 @@ fn header(
 
 /// Zeros up to the end are space that was written ahead, unless records are known to be missing.
 /// Returns where they begin.
-fn forgive_zeros(
+pub(crate) fn forgive_zeros(
     file: &dyn DiskFile,
     found: &mut Scanned,
     expected_last: Option<u64>,
@@ -370,10 +342,15 @@ fn check_damage(
 }
 
 /// Looks behind the damage for a record that says that what is missing was durable.
-fn witness(file: &dyn DiskFile, found: &Scanned, torn_to: u64, key: u32) -> Result<bool, Error> {
+pub(crate) fn witness(
+    file: &dyn DiskFile,
+    found: &Scanned,
+    torn_to: u64,
+    key: u32,
+) -> Result<bool, Error> {
     let length = file.len()?;
     let behind = torn_to.saturating_add(ZEROS_MAX).min(length);
-    let size = usize::try_from(behind - found.end).unwrap_or(usize::MAX);
+    let size = usize::try_from(behind.saturating_sub(found.end)).unwrap_or(usize::MAX);
     let mut bytes = vec![0; size];
     let count = file.read_at(&mut bytes, found.end)?;
     bytes.truncate(count);

@@ -4,7 +4,7 @@
 //! the places of its records are taken up when somebody reads it.
 
 use crate::filler::Spare;
-use crate::frame::{self, Scan, array};
+use crate::frame::{self, Frame, Scan, array};
 use crate::manifest::FORMAT_VERSION;
 use crate::{Disk, DiskFile, Error};
 use parking_lot::{Mutex, RwLock};
@@ -235,9 +235,19 @@ pub(crate) struct Scanned {
 
 /// Reads every record from the start, in order, until the end or the first that is not right.
 pub(crate) fn scan(file: &dyn DiskFile, first: u64, key: u32) -> Result<Scanned, Error> {
+    scan_from(file, (HEADER_BYTES, first), key, &mut |_, _| {})
+}
+
+/// As [`scan`], from the offset of a sequence on, showing each record with its offset.
+pub(crate) fn scan_from(
+    file: &dyn DiskFile,
+    (start, first): (u64, u64),
+    key: u32,
+    see: &mut dyn FnMut(u64, &Frame<'_>),
+) -> Result<Scanned, Error> {
     let length = file.len()?;
     let mut found = Scanned {
-        end: HEADER_BYTES,
+        end: start,
         last: first - 1,
         ..Scanned::default()
     };
@@ -245,10 +255,12 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64, key: u32) -> Result<Scanned,
     let mut starts: VecDeque<(u64, u64)> = VecDeque::new();
     let mut buffer = vec![0; SCAN_BYTES.min(usize::try_from(length).unwrap_or(SCAN_BYTES))];
     let mut have = 0;
-    let mut base = HEADER_BYTES;
+    let mut base = start;
     loop {
         let room = buffer.get_mut(have..).unwrap_or_default();
         let count = file.read_at(room, base + have as u64)?;
+        // Perhaps earlier than its length said: a writer beside this reader may cut zeros.
+        let has_ended = count < room.len();
         have += count;
         let mut at = 0;
         let mut needs = 0;
@@ -263,6 +275,7 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64, key: u32) -> Result<Scanned,
                     {
                         found.sparse.push((frame.sequence, offset));
                     }
+                    see(offset, &frame);
                     found.last = frame.sequence;
                     found.durable_before = frame.durable_before();
                     while starts
@@ -295,7 +308,7 @@ pub(crate) fn scan(file: &dyn DiskFile, first: u64, key: u32) -> Result<Scanned,
         if buffer.len() < needs {
             buffer.resize(needs, 0);
         }
-        if found.damage.is_some() || base + have as u64 >= length {
+        if found.damage.is_some() || has_ended || base + have as u64 >= length {
             break;
         }
     }

@@ -169,3 +169,20 @@ fn only_files_are_listed_in_a_real_folder() {
     assert_eq!(names(&RealDisk::open(folder.path()).unwrap()), ["a"]);
     assert!(RealDisk::open(&folder.path().join("missing")).is_err());
 }
+
+#[test]
+fn a_folder_opened_for_reading_refuses_every_change() {
+    let folder = tempfile::TempDir::new().unwrap();
+    std::fs::write(folder.path().join("a"), b"hello").unwrap();
+    let disk = RealDisk::read_only(folder.path()).unwrap();
+    let file = disk.open("a").unwrap();
+    assert_eq!(contents(file.as_ref()), b"hello");
+    assert!(disk.create("a").is_err());
+    assert!(disk.rename("a", "b").is_err());
+    assert!(disk.remove("a").is_err());
+    assert!(disk.sync_folder().is_err());
+    assert!(file.write_at(b"x", 0).is_err());
+    assert!(file.truncate(0).is_err());
+    assert_eq!(names(&disk), ["a"]);
+    assert_eq!(contents(file.as_ref()), b"hello");
+}

@@ -4,7 +4,7 @@ use interwire_testkit::CrashDisk;
 use journal::{Disk, DiskFile};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A disk whose changes fail, one and all, once `left` of them were made.
 #[derive(Clone)]
@@ -121,5 +121,14 @@ pub fn stopped_everywhere<T>(
                 break;
             }
         }
+    }
+}
+
+/// Tells the other threads of a test that it is over, however it ends.
+pub struct Over<'o>(pub &'o AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }

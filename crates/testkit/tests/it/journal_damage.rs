@@ -1,34 +1,11 @@
 //! Bytes that are not what was written: a torn tail is cut, everything else is named.
 
+use crate::files::{Files, put, take};
 use crate::world::{Kept, LINEAGE, options};
 use journal::{Disk, Durability, Error, Journal, MemoryDisk, frame};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-type Files = BTreeMap<String, Vec<u8>>;
-
 const SEGMENT_BYTES: u64 = 400;
-
-fn take(disk: &dyn Disk) -> Files {
-    let names = disk.list().unwrap();
-    names
-        .into_iter()
-        .map(|name| {
-            let file = disk.open(&name).unwrap();
-            let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
-            file.read_at(&mut bytes, 0).unwrap();
-            (name, bytes)
-        })
-        .collect()
-}
-
-fn put(files: &Files) -> Arc<MemoryDisk> {
-    let disk = MemoryDisk::default();
-    for (name, bytes) in files {
-        disk.create(name).unwrap().write_at(bytes, 0).unwrap();
-    }
-    Arc::new(disk)
-}
 
 fn open(disk: Arc<MemoryDisk>) -> Result<Journal, Error> {
     Journal::open(disk, options(SEGMENT_BYTES, Durability::Fsync))

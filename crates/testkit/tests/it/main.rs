@@ -8,8 +8,10 @@
 
 mod crash_images;
 mod disk_contract;
+mod files;
 mod halting;
 mod journal_ahead;
+mod journal_backup;
 mod journal_checkpoints;
 mod journal_damage;
 mod journal_failures;
@@ -17,5 +19,6 @@ mod journal_model;
 mod journal_mutations;
 mod journal_open;
 mod journal_retention;
+mod journal_verify;
 mod simulation;
 mod world;

@@ -243,6 +243,8 @@ impl World {
         self.check_reader(&reader)?;
         self.fill(&filler);
         self.end(journal);
+        self.disk.clear_faults();
+        self.verify(0)?;
         let writes = self.disk.count(Operation::Write);
         let _ = filler.step();
         ensure!(
@@ -287,6 +289,25 @@ impl World {
         ensure!(
             found == self.acknowledged,
             "readers do not see what was acknowledged"
+        );
+        if self.random.one_in(4) {
+            self.verify(self.acknowledged.len())?;
+        }
+        Ok(())
+    }
+
+    /// Whatever happened to it, an honest folder is not called damaged.
+    fn verify(&self, records_min: usize) -> Check {
+        let disk = (self.wrap)(self.disk.clone());
+        let mut damage = None;
+        let verified = journal::verify(disk.as_ref(), &mut |_| None, &mut |finding| {
+            damage = damage.take().or(finding.is_damage.then_some(finding));
+        });
+        let verified = verified.map_err(|error| format!("cannot be verified: {error}"))?;
+        ensure!(damage.is_none(), "called damaged: {damage:?}");
+        ensure!(
+            verified.records >= records_min as u64 && verified.last == verified.records,
+            "{verified:?} of {records_min} records"
         );
         Ok(())
     }
