@@ -51,7 +51,7 @@ fn make(from: &dyn Disk, to: &dyn Disk, bits: u64) -> Result<Restored, Error> {
 fn check(disk: &Arc<dyn Disk>, (first, last): (u64, u64), place: &str) {
     let mut findings = Vec::new();
     verify(disk.as_ref(), &mut |_| None, &mut |found| {
-        findings.push(found)
+        findings.push(found);
     })
     .unwrap();
     assert_eq!(findings, [], "{place}");
