@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub mod ask;
+pub mod backup;
 pub mod bench;
 pub mod completions;
 pub mod config;
@@ -8,6 +9,7 @@ pub mod conformance;
 pub mod demo;
 pub mod doctor;
 pub mod inbox;
+pub mod restore;
 pub mod send;
 pub mod serve;
 pub mod sub;
@@ -15,3 +17,22 @@ pub mod tail;
 pub mod task;
 pub mod validate;
 pub mod version;
+
+use crate::failure::Failure;
+use crate::settings::Flag;
+
+/// The `--data` of verbs that work on a data folder.
+fn data_flag(data: Option<&str>) -> Vec<Flag> {
+    let flag = data.map(|data| ("data", data.to_owned(), "--data".to_owned()));
+    flag.into_iter().collect()
+}
+
+/// Runs what reads and writes files for long beside the runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(_) => Err(Failure::Refused("the work ended badly".into())),
+    }
+}

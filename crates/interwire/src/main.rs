@@ -74,6 +74,10 @@ enum Verb {
     Config(command::config::Action),
     /// Measure an exchange, alone or side by side
     Bench(command::bench::Arguments),
+    /// Copy a data folder, also while an exchange uses it
+    Backup(command::backup::Arguments),
+    /// Make a new data folder of a backup
+    Restore(command::restore::Arguments),
     /// Check disk, clock, limits, port and data folder, and say what to do
     Doctor(command::doctor::Arguments),
     /// Print a completion script for a shell
@@ -100,6 +104,8 @@ impl Verb {
             Self::Conformance(action) => command::conformance::run(action).await,
             Self::Config(action) => command::config::run(action),
             Self::Bench(arguments) => bench(arguments).await,
+            Self::Backup(arguments) => command::backup::run(arguments).await,
+            Self::Restore(arguments) => command::restore::run(arguments).await,
             Self::Doctor(arguments) => command::doctor::run(arguments).await,
             Self::Completions(arguments) => {
                 command::completions::run(&arguments, &mut Cli::command())

@@ -1,4 +1,7 @@
-//! `interwire doctor`: what an exchange needs from this machine, and what to do where it is missing.
+//! `interwire doctor`: what an exchange needs from this machine, and what to do where it is missing;
+//! with `--deep`, whether what it keeps is as it was written.
+
+mod deep;
 
 use super::config::Source;
 use crate::failure::{Answer, Failure};
@@ -15,9 +18,19 @@ use std::time::{Duration, Instant};
 
 /// Options.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:  interwire doctor --config interwire.toml")]
+#[command(after_help = "Examples:
+  interwire doctor --config interwire.toml
+  interwire doctor --deep --data interwire-data
+  interwire doctor --deep --data /var/backups/interwire-monday --json")]
 pub struct Arguments {
-    /// One JSON object per check
+    /// Look at every record, file and checkpoint of the data folder, or of a backup, and change
+    /// nothing; works beside a running exchange
+    #[arg(long)]
+    deep: bool,
+    /// The data folder [default: interwire-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<String>,
+    /// One JSON object per check, or per finding
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -75,7 +88,11 @@ impl Finding {
 
 /// Checks; the answer is no when something is bad.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
-    let plan = arguments.source.settle(Vec::new())?.plan;
+    let flags = super::data_flag(arguments.data.as_deref());
+    let plan = arguments.source.settle(flags)?.plan;
+    if arguments.deep {
+        return super::blocking(move || deep::run(&plan.data, arguments.json)).await;
+    }
     let paint = Paint::of_stdout();
     let mut findings = vec![clock(), files_open(), port(&plan).await];
     findings.extend(folder(&plan));

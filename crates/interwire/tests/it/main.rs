@@ -6,6 +6,7 @@
     reason = "a helper that fails fails its test"
 )]
 
+mod backup;
 mod bench;
 mod cases;
 mod conformance;
