@@ -3,22 +3,28 @@
 //! Each target is a plain function that panics when a promise is broken. libFuzzer calls it from
 //! `fuzz_targets/`; an ordinary test calls it for every file under `seeds/`.
 
+pub mod checkpoint;
+pub mod cursor;
 pub mod dialect;
 pub mod filter;
 pub mod frame;
 pub mod reader;
+pub mod segment;
 
 /// The name and the body of one target.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 9] = [
     ("reader", reader::run),
     ("aee", dialect::run_aee),
     ("aep", dialect::run_aep),
     ("uai", dialect::run_uai),
     ("filter", filter::run),
     ("frame", frame::run),
+    ("cursor", cursor::run),
+    ("checkpoint", checkpoint::run),
+    ("segment", segment::run),
 ];
 
 /// Whether `text` is a JSON pointer by RFC 6901.

@@ -108,7 +108,7 @@ pub fn scan(bytes: &[u8], key: u32) -> Scan<'_> {
         return Scan::Short { needs: HEAD_BYTES };
     };
     if length > BODY_BYTES_MAX {
-        return Scan::Damaged("a length over the record limit");
+        return Scan::Damaged("expected a length up to the record limit");
     }
     let Some(body) = bytes.get(HEAD_BYTES..HEAD_BYTES + length) else {
         return Scan::Short {
@@ -118,13 +118,13 @@ pub fn scan(bytes: &[u8], key: u32) -> Scan<'_> {
     let covered = head.get(8..).unwrap_or_default();
     let start = crc32c::crc32c_append(key, head.get(..4).unwrap_or_default());
     if crc32c::crc32c_append(crc32c::crc32c_append(start, covered), body) != crc {
-        return Scan::Damaged("a check sum that fits");
+        return Scan::Damaged("expected a check sum that fits");
     }
     if reserved != [0; 3] {
-        return Scan::Damaged("flags this version knows");
+        return Scan::Damaged("expected flags this version knows");
     }
     if sequence == 0 || back == 0 {
-        return Scan::Damaged("a sequence and a distance above zero");
+        return Scan::Damaged("expected a sequence and a distance above zero");
     }
     Scan::Whole(Frame {
         sequence,

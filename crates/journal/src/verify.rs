@@ -184,7 +184,8 @@ impl Verifying<'_> {
             Ok(Ok(header)) => self.epoch = header.epoch,
             Ok(Err(what)) => {
                 let zeros_from = zeros::begin(file.as_ref(), HEADER_BYTES)?;
-                if after.is_none() && zeros_from <= HEADER_BYTES {
+                let is_closed = self.clean_last()?.is_some();
+                if after.is_none() && !is_closed && zeros_from <= HEADER_BYTES {
                     let what = "this segment was never used; opening removes it".into();
                     self.note(name, 0, what);
                     return Ok(first);
@@ -337,7 +338,8 @@ impl Verifying<'_> {
             // A distance that does not fit its field says less than it could.
             if says < *durable_before && frame.back < u32::MAX {
                 wrong(format!(
-                    "expected record {} or a later one to be durable before it, got {says}",
+                    "it says that {says} was the newest durable record before it; expected record {} \
+                     or a later one to be durable before it",
                     *durable_before
                 ));
             }

@@ -50,3 +50,21 @@ fn writing_ahead_keeps_its_promise_when_the_durability_changes() {
             .filling()
     });
 }
+
+#[test]
+fn dropping_records_and_keeping_state_lose_nothing_else() {
+    keeps_its_promise(|seed| {
+        World::new(seed, Durability::Fsync, honest)
+            .filling()
+            .keeping_state()
+    });
+}
+
+#[test]
+fn state_is_kept_of_what_survives_when_the_durability_changes() {
+    keeps_its_promise(|seed| {
+        World::new(seed, Durability::Os, honest)
+            .changing()
+            .keeping_state()
+    });
+}

@@ -37,17 +37,19 @@ pub fn seeds() -> std::ops::Range<u64> {
 
 /// Everything a reader sees, in steps of random size.
 pub fn read_all(reader: &Reader, random: &mut Random) -> Result<Vec<Kept>, Error> {
+    let (first, _) = reader.range();
     let mut kept: Vec<Kept> = Vec::new();
     loop {
         let records_max = 1 + random.index(9);
         let bytes_max = random.index(3_000);
-        let records = reader.read(kept.len() as u64 + 1, records_max, bytes_max)?;
+        let next = first + kept.len() as u64;
+        let records = reader.read(next, records_max, bytes_max)?;
         assert!(records.len() <= records_max, "more records than asked for");
         if records.is_empty() {
             return Ok(kept);
         }
         for record in records {
-            if record.sequence != kept.len() as u64 + 1 {
+            if record.sequence != first + kept.len() as u64 {
                 return Err(std::io::Error::other("sequences have a gap").into());
             }
             kept.push((record.kind, record.body.to_vec()));
@@ -69,6 +71,17 @@ pub fn append(journal: &mut Journal, random: &mut Random) -> Kept {
     (kind, body)
 }
 
+/// What is kept of records: how many there are, and something that differs when they do.
+fn state(records: &[Kept]) -> Vec<u8> {
+    let mut sum = records.len() as u64;
+    for (kind, body) in records {
+        for byte in [*kind].iter().chain(body) {
+            sum = sum.wrapping_mul(31).wrapping_add(u64::from(*byte));
+        }
+    }
+    sum.to_le_bytes().repeat(100)
+}
+
 /// What must be there, what may be there behind it, and what life comes next.
 pub struct World {
     pub random: Random,
@@ -79,6 +92,14 @@ pub struct World {
     is_changing: bool,
     /// Zeros are written ahead now and then.
     is_filling: bool,
+    /// Old records are dropped and state is kept now and then.
+    is_keeping_state: bool,
+    /// The first kept sequence, as readers saw it last.
+    first: u64,
+    /// The highest sequence before which records were dropped.
+    asked: u64,
+    /// The newest record whose state was kept.
+    checkpoint: Option<u64>,
     lived_with: Durability,
     /// Committed.
     acknowledged: Vec<Kept>,
@@ -103,6 +124,10 @@ impl World {
             options: options(segment_bytes, durability),
             is_changing: false,
             is_filling: false,
+            is_keeping_state: false,
+            first: 1,
+            asked: 1,
+            checkpoint: None,
             lived_with: durability,
             acknowledged: Vec::new(),
             synced: 0,
@@ -122,6 +147,12 @@ impl World {
     /// Writes ahead at random moments.
     pub fn filling(mut self) -> Self {
         self.is_filling = true;
+        self
+    }
+
+    /// Drops old records and keeps state at random moments.
+    pub fn keeping_state(mut self) -> Self {
+        self.is_keeping_state = true;
         self
     }
 
@@ -197,6 +228,7 @@ impl World {
             );
         }
         self.epoch = Some(epoch);
+        self.check_state(journal, &found)?;
         self.lived_with = self.options.durability;
         self.synced = found.len();
         self.acknowledged = found;
@@ -236,6 +268,7 @@ impl World {
             {
                 self.synced = self.acknowledged.len();
             }
+            self.keep_state(&journal)?;
             if self.random.one_in(4) {
                 self.check_reader(&reader)?;
             }
@@ -306,14 +339,79 @@ impl World {
         let verified = verified.map_err(|error| format!("cannot be verified: {error}"))?;
         ensure!(damage.is_none(), "called damaged: {damage:?}");
         ensure!(
-            verified.records >= records_min as u64 && verified.last == verified.records,
+            verified.last >= records_min as u64
+                && verified.records == verified.last + 1 - verified.first,
             "{verified:?} of {records_min} records"
         );
         Ok(())
     }
 
+    /// What readers see, behind what was dropped.
     fn read(&mut self, reader: &Reader) -> Check<Vec<Kept>> {
-        read_all(reader, &mut self.random).map_err(|error| format!("cannot be read: {error}"))
+        let (first, _) = reader.range();
+        ensure!(
+            (self.first..=self.asked).contains(&first),
+            "records are kept from {first} on, not between {} and {}",
+            self.first,
+            self.asked
+        );
+        self.first = first;
+        let both = self.acknowledged.iter().chain(&self.in_doubt);
+        let dropped = usize::try_from(first - 1).unwrap_or(usize::MAX);
+        let mut all: Vec<Kept> = both.take(dropped).cloned().collect();
+        ensure!(all.len() == dropped, "more was dropped than there ever was");
+        let kept = read_all(reader, &mut self.random);
+        all.extend(kept.map_err(|error| format!("cannot be read: {error}"))?);
+        Ok(all)
+    }
+
+    /// Both may fail; what matters is what is found then.
+    fn keep_state(&mut self, journal: &Journal) -> Check {
+        if self.is_keeping_state && self.random.one_in(4) {
+            let last = self.acknowledged.len();
+            let body = state(&self.acknowledged);
+            let durable = journal.checkpoints().write(last as u64, &body);
+            if durable.is_ok() {
+                self.checkpoint = Some(last as u64);
+                self.synced = last;
+            }
+        }
+        if self.is_keeping_state && self.random.one_in(4) {
+            let sequence = self.random.below(self.acknowledged.len() as u64 + 2);
+            self.asked = self.asked.max(sequence);
+            let dropped = journal.drop_before(sequence);
+            let (first, _) = journal.reader().range();
+            ensure!(
+                dropped.map_or(0, |dropped| dropped.records) <= first - 1,
+                "more was dropped than readers are told"
+            );
+        }
+        Ok(())
+    }
+
+    /// The newest state that was kept is there, and is the state of these records.
+    fn check_state(&mut self, journal: &Journal, found: &[Kept]) -> Check {
+        let (checkpoint, unusable) = journal
+            .checkpoints()
+            .look(u64::MAX)
+            .map_err(|error| error.to_string())?;
+        ensure!(unusable.is_empty(), "broken: {unusable:?}");
+        let newest = checkpoint.as_ref().map(|found| found.sequence);
+        ensure!(
+            newest >= self.checkpoint,
+            "the state after {:?} was kept, {newest:?} is there",
+            self.checkpoint
+        );
+        self.checkpoint = newest;
+        if let Some(checkpoint) = checkpoint {
+            let records = usize::try_from(checkpoint.sequence).unwrap_or(usize::MAX);
+            let of = found.get(..records).map(state);
+            ensure!(
+                of.is_some_and(|of| of == checkpoint.body),
+                "the state after {records} is not that of these records"
+            );
+        }
+        Ok(())
     }
 
     fn end(&mut self, mut journal: Journal) {
