@@ -6,13 +6,19 @@
     reason = "a test that meets the unexpected should stop"
 )]
 
+mod dead_letters;
 mod deliveries;
 mod drain;
+mod expiry;
+mod groups;
+mod in_band;
 mod lines;
 mod load;
 mod messages;
 mod operations;
+mod places;
 mod problems;
+mod receipts;
 mod socket;
 mod socket_readers;
 mod stream;

@@ -1,13 +1,7 @@
 //! Readers on a socket: live, durable, several at once.
 
-use crate::world::{Socket, World, aee, within};
+use crate::world::{World, aee, op, within};
 use serde_json::{Value, json};
-
-async fn op(socket: &mut Socket, expected: &str) -> Value {
-    let frame = socket.frame().await;
-    assert_eq!(frame["op"], expected, "{frame}");
-    frame
-}
 
 #[tokio::test]
 async fn a_live_reader_replays_then_follows_and_leaves() {

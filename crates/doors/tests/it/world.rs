@@ -132,6 +132,32 @@ impl World {
         cursors
     }
 
+    /// What became of a message.
+    pub async fn receipt(&self, id: &str) -> Value {
+        let answer = self.get(&format!("/v1/messages/{id}/receipt")).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+
+    /// What became of a message in the end; waits for it.
+    pub async fn final_receipt(&self, id: &str) -> Value {
+        let mut last = Value::Null;
+        let mut events = self.watch(id).await;
+        while let Some(event) = events.next().await {
+            if event.name.as_deref() == Some("receipt") {
+                last = serde_json::from_str(&event.data.expect("data")).expect("JSON");
+            }
+        }
+        assert_eq!(last["final"], true, "{last}");
+        last
+    }
+
+    /// The receipt of a message, as it changes.
+    pub async fn watch(&self, id: &str) -> Events {
+        let path = format!("/v1/messages/{id}/receipt");
+        self.stream(&path, &[("accept", "text/event-stream")]).await
+    }
+
     pub async fn stream(&self, path: &str, headers: &[(&str, &str)]) -> Events {
         let mut request = self.client.get(self.url(path));
         for (name, value) in headers {
@@ -343,6 +369,12 @@ impl Socket {
         self.frame().await
     }
 
+    /// Says goodbye and waits for the answer.
+    pub async fn close(mut self) {
+        within(self.inner.close(None)).await.expect("sent");
+        while let Some(Ok(_)) = within(self.inner.next()).await {}
+    }
+
     /// Waits for the close frame; `None` when the connection just ended.
     pub async fn closed(&mut self) -> Option<CloseFrame> {
         loop {
@@ -353,6 +385,18 @@ impl Socket {
             }
         }
     }
+}
+
+/// The next frame, which must be of that operation.
+pub async fn op(socket: &mut Socket, expected: &str) -> Value {
+    let frame = socket.frame().await;
+    assert_eq!(frame["op"], expected, "{frame}");
+    frame
+}
+
+/// An AEE task from `human.adam` in a conversation.
+pub fn aee_in(conversation: &str, id: &str, to: &str) -> String {
+    aee(id, to, "{}").replace(&format!("CONV_{id}"), conversation)
 }
 
 /// An AEE task from `human.adam` with a payload as written.

@@ -16,6 +16,7 @@ use protocol::Rejection;
 use std::sync::Arc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_tungstenite::tungstenite::Error as SocketError;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 
 /// Frames taken from the peer before what is ready is sent.
 const FRAMES_PER_FLUSH: usize = 128;
@@ -284,6 +285,8 @@ fn unreadable(error: axum::Error) -> End {
     match error.into_inner().downcast_ref::<SocketError>() {
         Some(SocketError::Capacity(_)) => End::Unreadable(close_code::SIZE),
         Some(SocketError::Utf8(_)) => End::Unreadable(close_code::INVALID),
+        // How a peer that dies is seen.
+        Some(SocketError::Protocol(ProtocolError::ResetWithoutClosingHandshake)) => End::Gone,
         Some(SocketError::Protocol(_)) => End::Unreadable(close_code::PROTOCOL),
         Some(_) | None => End::Gone,
     }
