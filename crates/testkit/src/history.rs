@@ -96,10 +96,11 @@ pub enum Call {
         deliveries: Vec<String>,
         how: How,
     },
-    /// What this consumer holds goes to others.
+    /// What this consumer holds goes to others; if it died over it, as failed attempts.
     Leave {
         place: Place,
         consumer: Option<String>,
+        is_dead: bool,
     },
     Pause {
         place: Place,
@@ -183,6 +184,18 @@ pub struct Message {
     pub max_attempts: Option<u32>,
     /// The key of a message to its sender that it acknowledges.
     pub acknowledges: Option<String>,
+    /// The task that it opens or ends, which has the key of the message that opened it.
+    pub task: Option<TaskStep>,
+}
+
+/// What a message does to a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStep {
+    /// Opens one, that has to end in so many milliseconds.
+    Opens(Option<i64>),
+    /// Ends the one of that key.
+    Ends(String),
 }
 
 /// A filter of at most one value.
@@ -259,6 +272,8 @@ pub struct Stored {
     pub sender: String,
     /// Its conversation.
     pub conversation: Option<String>,
+    /// The task that it ends, if it does.
+    pub ends: Option<String>,
 }
 
 /// A number that stands for bytes; different bytes have different numbers, as far as tests go.

@@ -44,12 +44,14 @@ impl fmt::Display for Call {
                 write!(f, "pull {max} from {place} as {who}{wait}")
             }
             Self::Settle { deliveries, how } => write!(f, "{how:?} {}", deliveries.join(" ")),
-            Self::Leave { place, consumer } => {
-                write!(
-                    f,
-                    "leave {place} as {}",
-                    consumer.as_deref().unwrap_or("nobody")
-                )
+            Self::Leave {
+                place,
+                consumer,
+                is_dead,
+            } => {
+                let who = consumer.as_deref().unwrap_or("nobody");
+                let how = if *is_dead { ", dead" } else { "" };
+                write!(f, "leave {place} as {who}{how}")
             }
             Self::Pause { place, is_paused } => {
                 write!(f, "{} {place}", if *is_paused { "pause" } else { "resume" })
@@ -94,6 +96,9 @@ impl fmt::Display for Message {
         }
         if let Some(key) = &self.acknowledges {
             write!(f, ", acknowledges {key}")?;
+        }
+        if let Some(step) = &self.task {
+            write!(f, ", {step:?}")?;
         }
         write!(f, ", bytes {:08x}", self.print >> 32)
     }

@@ -4,11 +4,11 @@ use crate::history::{
     Answer, Call, DeadLetter, Delivered, How, Place, Stored, Terms, Wants, print,
 };
 use broker::{
-    Cursor, DeadLetterView, Delivery, DeliveryId, DeliverySettings, Entry, From, Handle, Order,
-    PlaceName, Settle, Tail,
+    Cursor, DeadLetterView, Delivery, DeliveryId, DeliverySettings, Departure, Entry, From, Handle,
+    Order, PlaceName, Settle, Tail,
 };
 use bytes::Bytes;
-use protocol::{Filter, Party, Rejection};
+use protocol::{Act, Filter, Party, Rejection};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -78,14 +78,14 @@ async fn answer(
         Call::Leave {
             place: at,
             consumer,
+            is_dead,
         } => {
-            handle
-                .leave(
-                    place(&at),
-                    consumer.map(Into::into),
-                    broker::Departure::Leaves,
-                )
-                .await?
+            let how = match is_dead {
+                true => Departure::IsGone,
+                false => Departure::Leaves,
+            };
+            let consumer = consumer.map(Into::into);
+            handle.leave(place(&at), consumer, how).await?;
         }
         Call::Pause {
             place: at,
@@ -197,7 +197,18 @@ fn stored(entry: &Entry) -> Stored {
         print: print(&entry.envelope),
         sender: entry.header.sender.to_string(),
         conversation: entry.header.conversation.as_deref().map(str::to_owned),
+        ends: ends(entry),
     }
+}
+
+/// The task that a message ends.
+fn ends(entry: &Entry) -> Option<String> {
+    let is_end = matches!(
+        entry.header.act,
+        Act::Complete | Act::Fail | Act::Cancel | Act::TimeOut
+    );
+    let task = entry.header.task.as_deref().filter(|_| is_end);
+    task.map(str::to_owned)
 }
 
 fn place_name(place: &Place) -> PlaceName {

@@ -39,6 +39,7 @@ pub enum Event {
     Leave {
         place: u64,
         consumer: u64,
+        is_dead: bool,
     },
     Pause {
         place: u64,
@@ -184,6 +185,7 @@ fn draw(random: &mut Random) -> Event {
         118..121 => Event::Leave {
             place: random.number(),
             consumer: random.below(3),
+            is_dead: random.one_in(2),
         },
         121..124 => Event::Pause {
             place: random.number(),

@@ -1,6 +1,6 @@
 //! The envelopes that clients send: a number decides everything about one.
 
-use crate::history::{Message, print};
+use crate::history::{Message, TaskStep, print};
 use bytes::Bytes;
 use protocol::dialect::aee::Aee;
 use protocol::dialect::aep::Aep;
@@ -34,6 +34,7 @@ pub(super) fn message(number: u64, is_variant: bool) -> (Message, Bytes) {
         deadline: None,
         max_attempts: None,
         acknowledges: None,
+        task: None,
     };
     let party = pick(&PARTIES, number);
     let text = match number % KINDS {
@@ -55,23 +56,26 @@ pub(super) fn message(number: u64, is_variant: bool) -> (Message, Bytes) {
             message.targets = vec!["agent:b".into(), "agent:c".into()];
             uai(&message, &payload)
         }
-        // Answers the task before it.
-        11 => {
-            let (task, envelope) = self::message(number - 1, false);
+        // Answers the task before it; whichever comes first is its end.
+        kind @ (11 | 12) => {
+            let (task, envelope) = self::message(number - (kind - 10), false);
             let [asked] = task.targets.as_slice() else {
                 unreachable!("a task has one recipient")
             };
             message.sender.clone_from(asked);
             message.targets.push(task.sender);
             message.conversation = task.conversation;
-            message.acknowledges = Some(task.key);
+            message.acknowledges = Some(task.key.clone());
+            message.task = Some(TaskStep::Ends(task.key));
             let header = protocol::decode(&envelope, &Rules::at(START)).header;
             let Some(header) = header else {
                 unreachable!("a task is valid")
             };
-            Aee::result_of(&header)
-                .payload_json(&payload)
-                .build(&id, START)
+            let answer = match kind {
+                11 => Aee::result_of(&header).payload_json(&payload),
+                _ => Aee::error_of(&header, "E_INTERNAL", &payload),
+            };
+            answer.build(&id, START)
         }
         kind => {
             message.targets.push(match kind {
@@ -84,7 +88,13 @@ pub(super) fn message(number: u64, is_variant: bool) -> (Message, Bytes) {
                 8 => 0,
                 _ => 1,
             };
-            aee(&message, &payload, kind == 10)
+            if kind == 10 {
+                let is_timed = (number / KINDS) % 2 == 0;
+                message.task = Some(TaskStep::Opens(is_timed.then_some(20_000)));
+                // Nobody needs to be asked for what must be over by then.
+                message.deadline = is_timed.then(|| START.plus_millis(20_000).as_millis());
+            }
+            aee(&message, &payload)
         }
     };
     message.print = print(text.as_bytes());
@@ -133,13 +143,16 @@ fn uai(message: &Message, payload: &str) -> String {
     envelope.write().unwrap_or_default()
 }
 
-fn aee(message: &Message, payload: &str, is_task: bool) -> String {
+fn aee(message: &Message, payload: &str) -> String {
     let spell = |party: &str| party.replacen(':', ".", 1);
     let from = spell(&message.sender);
     let to = spell(message.targets.first().map_or("", String::as_str));
-    let envelope = match is_task {
-        true => Aee::task(&from, &to, "test.thing.do"),
-        false => Aee::event(&from, &to, "test.thing.happened"),
+    let envelope = match &message.task {
+        Some(TaskStep::Opens(Some(ms))) => {
+            Aee::task(&from, &to, "test.thing.do").requires(&format!("{{\"timeout_ms\":{ms}}}"))
+        }
+        Some(_) => Aee::task(&from, &to, "test.thing.do"),
+        None => Aee::event(&from, &to, "test.thing.happened"),
     };
     let priority = match message.priority {
         0 => Priority::Low,

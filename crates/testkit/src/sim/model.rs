@@ -7,7 +7,7 @@
 mod owed;
 mod rules;
 
-use crate::history::{Answer, Call, Message, Place, Terms, Wants, inbox, subscription};
+use crate::history::{Answer, Call, Message, Place, TaskStep, Terms, Wants, inbox, subscription};
 use owed::{Owed, State};
 use std::collections::BTreeMap;
 
@@ -238,9 +238,19 @@ impl Model {
                 .iter()
                 .zip(results)
                 .try_for_each(|(delivery, result)| self.settled(now, delivery, *how, result)),
-            (Call::Leave { place, consumer }, Answer::Done) => {
+            (
+                Call::Leave {
+                    place,
+                    consumer,
+                    is_dead,
+                },
+                Answer::Done,
+            ) => {
                 let theirs = self.at(place).filter(|owed| owed.is_with(consumer));
-                theirs.for_each(|owed| owed.give_back(now));
+                theirs.for_each(|owed| match is_dead {
+                    true => owed.lose(now),
+                    false => owed.give_back(now),
+                });
                 Ok(())
             }
             (Call::Pause { place, is_paused }, Answer::Done) => {
@@ -304,6 +314,14 @@ impl Model {
                     owed.state = State::Unsure;
                 }
             }
+            Call::Leave {
+                place,
+                consumer,
+                is_dead: true,
+            } => {
+                let theirs = self.at(place).filter(|owed| owed.is_with(consumer));
+                theirs.for_each(|owed| owed.doubt_loss(now));
+            }
             _ => {}
         }
     }
@@ -331,9 +349,11 @@ impl Model {
             .for_each(Owed::confirm);
         for ask in waiting {
             let keeps_waiting = match ask {
-                Call::Pull { place, .. } => {
+                Call::Pull {
+                    place, consumer, ..
+                } => {
                     self.held(now, place) >= self.terms_of(place).in_flight_max
-                        || self.due(now, u64::MAX, place).is_empty()
+                        || self.due(now, u64::MAX, place, consumer).is_empty()
                 }
                 Call::Next { reader, .. } => self.missing(*reader, u64::MAX).is_none(),
                 _ => false,
@@ -378,19 +398,21 @@ impl Model {
         self.has_failed = false;
     }
 
-    /// Nothing waits anywhere: then everything that was owed has come.
+    /// Nothing waits anywhere, and more time has gone by than anything may take: then everything that
+    /// was owed has come, and every task with a time has ended.
     pub(super) fn ended(&self, now: i64) -> Verdict {
         for known in self.mail.iter().filter(|known| known.sequence.is_some()) {
+            let key = &known.message.key;
+            let is_timed = matches!(known.message.task, Some(TaskStep::Opens(Some(_))));
+            let has_ended = !is_timed || self.ends_of(known) == 1;
+            check(has_ended, &format!("the task {key} has not ended in time"))?;
             for (place, owed) in known.owed.iter().filter(|(_, owed)| owed.is_sure) {
                 let is_met = !matches!(
                     owed.state,
                     State::Ready | State::Held { .. } | State::Resting { .. }
                 );
-                let key = &known.message.key;
-                check(
-                    is_met || owed.may_be_dead(now),
-                    &format!("{key} never came to {place}"),
-                )?;
+                let has_come = is_met || owed.may_be_dead(now);
+                check(has_come, &format!("{key} never came to {place}"))?;
             }
         }
         Ok(())

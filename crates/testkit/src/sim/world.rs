@@ -183,7 +183,11 @@ impl World {
             }
             Event::Abandon { which } => self.abandon(which),
             Event::Settle { which, count, how } => self.settle(which, count, how),
-            Event::Leave { place, consumer } => self.leave(place, consumer),
+            Event::Leave {
+                place,
+                consumer,
+                is_dead,
+            } => self.leave(place, consumer, is_dead),
             Event::Pause { place, is_paused } => self.call(Call::Pause {
                 place: self.place(place),
                 is_paused,
@@ -402,7 +406,7 @@ impl World {
     }
 
     /// A consumer leaves that asks for nothing at the moment.
-    fn leave(&mut self, place: u64, consumer: u64) -> Verdict {
+    fn leave(&mut self, place: u64, consumer: u64, is_dead: bool) -> Verdict {
         let (leaves, who) = (self.place(place), consumer_of(consumer));
         let asks = |one: &Pending| match &one.ask {
             Call::Pull {
@@ -416,6 +420,7 @@ impl World {
         self.call(Call::Leave {
             place: leaves,
             consumer: who,
+            is_dead,
         })
     }
 
@@ -522,8 +527,8 @@ impl World {
         // What waits for its next attempt, comes.
         self.happen(Event::Pass { ms: LONG_MS })?;
         self.drain()?;
-        self.model.ended(self.clock.now().as_millis())?;
         self.call(Call::Read)?;
+        self.model.ended(self.clock.now().as_millis())?;
         self.crash(End::PowerLoss, 1)?;
         self.call(Call::Read)?;
         for place in self.places() {

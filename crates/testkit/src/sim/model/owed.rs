@@ -30,8 +30,6 @@ pub(super) struct Owed {
     /// Whether it is owed at all, or may be.
     pub(super) is_sure: bool,
     pub(super) state: State,
-    /// Redriven letters have lost their turn.
-    pub(super) is_redriven: bool,
     terms: Terms,
     /// The shortest wait, and by how many thousandths a wait may be longer.
     waits: (i64, i64),
@@ -60,7 +58,6 @@ impl Owed {
         Self {
             is_sure,
             state: State::Ready,
-            is_redriven: false,
             terms,
             waits,
             deadline,
@@ -162,7 +159,6 @@ impl Owed {
             delivery.until == now + self.terms.lease_ms,
             "its lease has another length",
         )?;
-        self.is_redriven = false;
         self.was_out = true;
         self.attempts = (delivery.attempt, delivery.attempt);
         self.failures.1 = self.failures.1.min(self.terms.max_attempts - 1);
@@ -205,15 +201,26 @@ impl Owed {
         }
     }
 
+    /// Its holder died over it, just now or when its lease ran out.
+    pub(super) fn lose(&mut self, now: i64) {
+        self.confirm();
+        self.fail(now, None);
+    }
+
     pub(super) fn is_with(&self, one: &Option<String>) -> bool {
         matches!(&self.state, State::Held { consumer, .. } if consumer == one)
     }
 
     pub(super) fn redrive(&mut self) {
         self.state = State::Ready;
-        self.is_redriven = true;
         self.deadline = None;
         self.failures = (0, 0);
+    }
+
+    /// Its holder died over it, and nobody heard whether that was taken note of.
+    pub(super) fn doubt_loss(&mut self, now: i64) {
+        self.failures.1 += 1;
+        self.again_at = self.again_at.max(now);
     }
 
     /// Its holder said so, and nobody heard an answer.

@@ -3,7 +3,8 @@
 use super::owed::{Owed, State};
 use super::{Known, Model, Verdict, check};
 use crate::history::{
-    Call, DeadLetter, Delivered, EXCHANGE, How, Message, Place, Stored, Wants, inbox, subscription,
+    Call, DeadLetter, Delivered, EXCHANGE, How, Message, Place, Stored, TaskStep, Wants, inbox,
+    subscription,
 };
 use std::collections::BTreeMap;
 
@@ -153,7 +154,7 @@ impl Model {
             "a place that is paused delivers",
         )?;
         let room = terms.in_flight_max.saturating_sub(self.held(now, place));
-        let due = self.due(now, call, place);
+        let due = self.due(now, call, place, consumer);
         for delivery in deliveries {
             let at = self.shown(&delivery.message)?;
             self.in_turn(now, call, at, place, consumer)?;
@@ -187,7 +188,13 @@ impl Model {
     }
 
     /// What this call must find.
-    pub(super) fn due(&self, now: i64, call: u64, place: &Place) -> Vec<usize> {
+    pub(super) fn due(
+        &self,
+        now: i64,
+        call: u64,
+        place: &Place,
+        consumer: &Option<String>,
+    ) -> Vec<usize> {
         let is_open = |spot: &super::Spot| spot.is_paused == Some(false) && !spot.is_disturbed;
         if !self.spots.get(place).is_none_or(is_open) {
             return Vec::new();
@@ -195,12 +202,13 @@ impl Model {
         let is_due = |known: &Known| {
             known.told_at < call && known.owed.get(place).is_some_and(|owed| owed.is_due(now))
         };
-        // While one of a conversation is out or has to wait, the others have to wait as well.
+        // A conversation is with one consumer, and nothing overtakes what has to wait.
         let is_free = |known: &Known| {
             let mut others = self.of_conversation(known, place);
-            others.all(|(_, owed)| {
-                owed.holder(now).is_none()
-                    && !matches!(owed.state, State::Resting { .. } | State::Unsure)
+            others.all(|(other, owed)| {
+                let is_theirs = owed.holder(now).is_none_or(|holder| holder == consumer);
+                let may_wait = matches!(owed.state, State::Resting { .. } | State::Unsure);
+                is_theirs && !(may_wait && other.goes_before(known))
             })
         };
         let due = self.mail.iter().enumerate();
@@ -240,11 +248,10 @@ impl Model {
         for (other, owed) in self.of_conversation(known, place) {
             let is_elsewhere = owed.holder(now).is_some_and(|holder| holder != consumer);
             check(!is_elsewhere, "its conversation is with another consumer")?;
-            check(!owed.is_resting(now), "it overtook one that has to wait")?;
-            let is_before = other.sequence < known.sequence
-                && other.told_at < call
-                && other.message.priority == known.message.priority;
-            let is_overtaken = is_before && owed.is_due(now) && !owed.is_redriven;
+            let is_before = other.goes_before(known);
+            let has_overtaken = is_before && owed.is_resting(now);
+            check(!has_overtaken, "it overtook one that has to wait")?;
+            let is_overtaken = is_before && other.told_at < call && owed.is_due(now);
             check(!is_overtaken, "it overtook one of its conversation")?;
         }
         Ok(())
@@ -322,7 +329,28 @@ impl Model {
         };
         let mut told = self.mail.iter().filter(|known| known.sequence.is_some());
         let lost = told.find(|known| !holds(known.sequence));
-        lost.map_or(Ok(()), |lost| Err(format!("{} is lost", lost.message.key)))
+        if let Some(lost) = lost {
+            return Err(format!("{} is lost", lost.message.key));
+        }
+        self.mail.iter().try_for_each(|known| {
+            check(
+                self.ends_of(known) < 2,
+                &format!("{} ended twice", known.message.key),
+            )
+        })
+    }
+
+    /// How often a task has ended.
+    pub(super) fn ends_of(&self, opened: &Known) -> usize {
+        let Some(TaskStep::Opens(_)) = opened.message.task else {
+            return 0;
+        };
+        let ends = TaskStep::Ends(opened.message.key.clone());
+        let is_end = |known: &&Known| {
+            known.message.task.as_ref() == Some(&ends) && known.sequence > opened.sequence
+        };
+        let is_taken = opened.sequence.is_some();
+        self.mail.iter().filter(is_end).filter(|_| is_taken).count()
     }
 
     /// A reader gets everything that it wants, in order.
@@ -370,6 +398,18 @@ impl Model {
                 let (own, others): (Vec<_>, Vec<_>) = same.partition(|k| k.message == *message);
                 !others.is_empty() && own.iter().all(|known| known.sequence.is_none())
             }
+            (Call::Publish { message }, "illegal_transition") => {
+                // Its task has ended, or its time is over.
+                let Some(TaskStep::Ends(task)) = &message.task else {
+                    return Err("it opens or ends nothing".into());
+                };
+                self.mail.iter().any(|known| {
+                    let is_other_end =
+                        known.message.task == message.task && known.message != *message;
+                    let has_time = matches!(known.message.task, Some(TaskStep::Opens(Some(_))));
+                    is_other_end || known.message.key == *task && has_time
+                })
+            }
             (Call::Subscribe { name, wants, .. }, "subscription_conflict") => {
                 let mut others = self.subscriptions.iter();
                 others.any(|one| one.name == *name && one.wants != *wants)
@@ -399,6 +439,12 @@ impl Model {
 }
 
 impl Known {
+    /// Whether this one goes first in a conversation of both.
+    fn goes_before(&self, other: &Self) -> bool {
+        let rank = |one: &Self| (u8::MAX - one.message.priority, one.sequence);
+        rank(self) < rank(other)
+    }
+
     fn own(stored: &Stored) -> Self {
         Self {
             message: Message {
@@ -412,6 +458,7 @@ impl Known {
                 deadline: None,
                 max_attempts: None,
                 acknowledges: None,
+                task: stored.ends.clone().map(TaskStep::Ends),
             },
             asked: 1,
             sequence: None,
