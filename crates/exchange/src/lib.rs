@@ -13,6 +13,7 @@
 //! | `in_band` | messages that settle the delivery of another |
 //! | `tasks` | what is asked about tasks; what they may do is decided in `protocol` |
 //! | `configure` | how a place delivers, and whether it does |
+//! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
 //! | `apply` | the same state again, from records |
 //! | `record` | the bytes of a record |
 
@@ -34,6 +35,7 @@ mod places;
 mod publish;
 mod pull;
 mod record;
+mod seen;
 mod settings;
 mod settle;
 mod subscribe;
@@ -41,6 +43,7 @@ mod tasks;
 
 pub use configure::PlaceView;
 pub use dead_letters::DeadLetter;
+pub use dedupe::{First, FrozenKeys, Key, Older, OlderUnreadable};
 pub use delivery::{DeliveryId, Lease, Settle};
 pub use delivery_settings::{DeliverySettings, Order};
 pub use exchange::{Counts, Exchange};

@@ -8,6 +8,7 @@
 
 mod dedupe;
 mod groups;
+mod keys;
 mod leases;
 mod live;
 mod model;

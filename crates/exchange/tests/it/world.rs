@@ -36,7 +36,8 @@ impl Message {
             priority: Priority::Normal,
             deadline: None,
             intake: Intake::Work,
-            dedupe_key: id.into(),
+            idempotency_key: None,
+            origin: None,
             retry: None,
             settles: None,
             step: None,
@@ -247,7 +248,13 @@ impl World {
 
     /// The state after a restart, from the bytes of the journal.
     pub fn rebuilt(&self) -> World {
+        self.rebuilt_with(|_| {})
+    }
+
+    /// The same, when something was known before the first record was read.
+    pub fn rebuilt_with(&self, prepare: impl FnOnce(&mut Exchange)) -> World {
         let mut exchange = Exchange::new(self.settings.clone());
+        prepare(&mut exchange);
         for (at, (kind, body)) in self.journal.iter().enumerate() {
             exchange.apply(at as u64 + 1, Record::decode(*kind, body).unwrap());
         }
