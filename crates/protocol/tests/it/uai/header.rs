@@ -182,8 +182,7 @@ fn under_an_idempotency_key_what_is_asked_for_makes_the_message() {
     ] {
         assert_ne!(of(other), of(first()));
     }
-    let answer = super::of("uai.agent.message.v1", r#"{"kind":"inform","content":"x"}"#);
-    let text = answer.write().unwrap();
+    let text = first().write().unwrap();
     let parts: serde_json::Value = serde_json::from_str(&text).unwrap();
     let literal = serde_json::json!({
         "profile": parts["profile"], "source_id": parts["source"]["id"],
