@@ -7,18 +7,20 @@ pub mod dialect;
 pub mod filter;
 pub mod frame;
 pub mod reader;
+pub mod snapshot;
 
 /// The name and the body of one target.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("reader", reader::run),
     ("aee", dialect::run_aee),
     ("aep", dialect::run_aep),
     ("uai", dialect::run_uai),
     ("filter", filter::run),
     ("frame", frame::run),
+    ("snapshot", snapshot::run),
 ];
 
 /// Whether `text` is a JSON pointer by RFC 6901.

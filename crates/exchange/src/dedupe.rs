@@ -11,6 +11,7 @@
 //! less than about 2^64 hashes. The receipt of the first publish is not kept here; the journal has it.
 
 mod repeat;
+mod snapshot;
 mod table;
 
 pub(crate) use repeat::{Standing, known_from};

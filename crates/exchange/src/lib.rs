@@ -15,6 +15,7 @@
 //! | `configure` | how a place delivers, and whether it does |
 //! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
 //! | `apply` | the same state again, from records |
+//! | `snapshot` | the state as bytes, and back |
 //! | `record` | the bytes of a record |
 
 mod apply;
@@ -38,6 +39,7 @@ mod record;
 mod seen;
 mod settings;
 mod settle;
+mod snapshot;
 mod subscribe;
 mod tasks;
 
@@ -54,4 +56,5 @@ pub use publish::{Publication, RecipientState, inboxes_of_lines};
 pub use record::{Ending, FailedDelivery, Failure, Record, RecordError};
 pub use settings::Settings;
 pub use settle::Results;
+pub use snapshot::SnapshotError;
 pub use subscribe::SubscriptionView;

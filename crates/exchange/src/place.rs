@@ -7,6 +7,7 @@ mod come_back;
 mod conversations;
 mod hand_out;
 mod lanes;
+mod snapshot;
 
 pub(crate) use lanes::Candidate;
 
@@ -186,6 +187,10 @@ impl Place {
             retries: BTreeMap::new(),
             expiring: BTreeMap::new(),
         }
+    }
+
+    pub(crate) fn id(&self) -> PlaceId {
+        self.id
     }
 
     pub(crate) fn name(&self) -> &PlaceName {

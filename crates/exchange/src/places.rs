@@ -1,5 +1,7 @@
 //! All places of a space: their numbers, names and totals.
 
+mod snapshot;
+
 use crate::place::{Moments, Place, PlaceId, PlaceName};
 use foldhash::fast::FixedState;
 use protocol::{Party, Timestamp};

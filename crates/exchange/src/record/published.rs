@@ -2,7 +2,7 @@
 //!
 //! Replay reads one of these per message, so it allocates only what the header owns.
 
-use super::wire::{Reader, put_text, put_varint};
+use super::wire::{ReadRecord as _, Reader, put_text, put_varint};
 use super::{Record, RecordError, delivery, step};
 use crate::place::PlaceId;
 use crate::publish::RecipientState;

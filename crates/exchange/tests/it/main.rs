@@ -14,6 +14,7 @@ mod live;
 mod model;
 mod rebuild;
 mod routing;
+mod snapshot;
 mod subscriptions;
 mod tasks;
 mod world;

@@ -255,9 +255,20 @@ impl World {
     pub fn rebuilt_with(&self, prepare: impl FnOnce(&mut Exchange)) -> World {
         let mut exchange = Exchange::new(self.settings.clone());
         prepare(&mut exchange);
-        for (at, (kind, body)) in self.journal.iter().enumerate() {
+        self.apply(&mut exchange, 0..self.journal.len());
+        self.after_restart(exchange)
+    }
+
+    /// Applies some of the records.
+    pub fn apply(&self, exchange: &mut Exchange, which: std::ops::Range<usize>) {
+        for at in which {
+            let (kind, body) = &self.journal[at];
             exchange.apply(at as u64 + 1, Record::decode(*kind, body).unwrap());
         }
+    }
+
+    /// This world with another exchange.
+    pub fn after_restart(&self, exchange: Exchange) -> World {
         World {
             exchange,
             settings: self.settings.clone(),
