@@ -192,7 +192,7 @@ fn a_message_and_its_copies_reach_each_recipient_once() {
         "the key is the same"
     );
     let mut world = world.rebuilt();
-    assert_eq!(world.publish(whole()).duplicate, true);
+    assert!(world.publish(whole()).duplicate);
     let foreign = copy("copy-d", "agent:b").with(|header| header.origin = Some("m9".into()));
     assert_eq!(world.refusal(foreign).0, Code::IdempotencyConflict);
     assert_eq!(world.pull_inbox("agent:b"), [1]);
