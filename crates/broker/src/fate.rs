@@ -45,6 +45,8 @@ pub enum Standing {
     Dead,
     /// It never came there.
     Refused,
+    /// It never came there, because the same message had come before.
+    Duplicate,
     /// The place is gone, with what waited in it.
     Removed,
 }
@@ -60,6 +62,7 @@ impl Standing {
             Self::Expired => "expired",
             Self::Dead => "dead",
             Self::Refused => "refused",
+            Self::Duplicate => "duplicate",
             Self::Removed => "removed",
         }
     }
@@ -69,7 +72,12 @@ impl Standing {
     pub fn is_final(self) -> bool {
         match self {
             Self::Stored | Self::Delivered => false,
-            Self::Acked | Self::Expired | Self::Dead | Self::Refused | Self::Removed => true,
+            Self::Acked
+            | Self::Expired
+            | Self::Dead
+            | Self::Refused
+            | Self::Duplicate
+            | Self::Removed => true,
         }
     }
 }
@@ -118,6 +126,7 @@ impl RecipientFate {
             (Some(inbox), _) => inbox.standing,
             (None, RecipientState::Stored) => Standing::Stored,
             (None, RecipientState::Refused) => Standing::Refused,
+            (None, RecipientState::Duplicate) => Standing::Duplicate,
         }
     }
 
@@ -345,7 +354,7 @@ fn waiting(place: PlaceId) -> PlaceFate {
 /// Whether nothing can follow: a dead letter may be delivered again, one that was let go of not.
 fn is_over(fate: &PlaceFate) -> bool {
     match fate.standing {
-        Standing::Acked | Standing::Expired => true,
+        Standing::Acked | Standing::Expired | Standing::Duplicate => true,
         Standing::Dead => *fate.reason == *DROPPED,
         Standing::Stored | Standing::Delivered | Standing::Refused | Standing::Removed => false,
     }

@@ -14,6 +14,7 @@
 //! | `tasks` | what is asked about tasks; what they may do is decided in `protocol` |
 //! | `configure` | how a place delivers, and whether it does |
 //! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
+//! | `retain` | what old messages are still owed, and letting go of them |
 //! | `apply` | the same state again, from records |
 //! | `snapshot` | the state as bytes, and back |
 //! | `record` | the bytes of a record |
@@ -36,6 +37,7 @@ mod places;
 mod publish;
 mod pull;
 mod record;
+mod retain;
 mod seen;
 mod settings;
 mod settle;
@@ -54,6 +56,8 @@ pub use outcome::{Notice, Outcome};
 pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
 pub use publish::{Publication, RecipientState, inboxes_of_lines};
 pub use record::{Ending, FailedDelivery, Failure, Record, RecordError};
+pub use retain::{Looked, RETENTION};
+pub use seen::KeyGatherer;
 pub use settings::Settings;
 pub use settle::Results;
 pub use snapshot::SnapshotError;

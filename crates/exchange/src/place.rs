@@ -318,6 +318,17 @@ impl Place {
         first.into_iter().flatten().min()
     }
 
+    /// The messages before `first` that are owed or dead here.
+    pub(crate) fn owed_before(&self, first: u64) -> Vec<u64> {
+        let parked = self.conversations.iter().map(|one| one.sequence);
+        let mut owed: Vec<u64> = parked.filter(|sequence| *sequence < first).collect();
+        owed.extend(self.lanes.before(first));
+        owed.extend(self.held.range(..first).map(|(sequence, _)| *sequence));
+        owed.extend(self.resting.range(..first).map(|(sequence, _)| *sequence));
+        owed.extend(self.dead.range(..first).map(|(sequence, _)| *sequence));
+        owed
+    }
+
     /// Takes every moment of this place away, before the place goes.
     pub(crate) fn clear(&self, moments: &mut Moments) {
         let held = self.held.iter().map(|(at, held)| (held.until, *at));

@@ -118,6 +118,17 @@ impl Places {
         pop(&mut self.moments.expiries, now)
     }
 
+    /// `count` numbers from one on, some of which may be no place, and the number behind them; none
+    /// when they are the last.
+    pub(crate) fn numbers(
+        &self,
+        PlaceId(from): PlaceId,
+        count: u32,
+    ) -> (std::ops::Range<u32>, Option<PlaceId>) {
+        let end = from.saturating_add(count).min(self.next);
+        (from..end, (end < self.next).then_some(PlaceId(end)))
+    }
+
     pub(crate) fn dead(&self) -> usize {
         self.dead
     }

@@ -158,6 +158,17 @@ impl Lanes {
         self.lanes.iter().filter_map(oldest).min()
     }
 
+    /// What waits here of messages before `first`.
+    pub(crate) fn before(&self, first: u64) -> impl Iterator<Item = u64> {
+        self.lanes.iter().flat_map(move |lane| {
+            let fresh = lane.fresh.iter().map(|fresh| fresh.sequence);
+            let again = lane.again.range(..first).map(|(sequence, _)| *sequence);
+            fresh
+                .take_while(move |sequence| *sequence < first)
+                .chain(again)
+        })
+    }
+
     /// The deliveries of one lane that were never handed out, ascending.
     pub(crate) fn fresh(
         &self,

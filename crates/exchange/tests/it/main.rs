@@ -13,6 +13,7 @@ mod leases;
 mod live;
 mod model;
 mod rebuild;
+mod retain;
 mod routing;
 mod snapshot;
 mod subscriptions;
