@@ -44,7 +44,8 @@ impl Checkpointer {
         let mut tidy_at = Instant::now();
         let mut pace = Pace::new(&self.reader);
         loop {
-            let ended = alive.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout);
+            let pause = EVERY.min(self.every / 4);
+            let ended = alive.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
             let (_, last) = self.reader.range();
             let lag = last.saturating_sub(newest);
             self.meter.checkpoint_lag.set(signed(lag));

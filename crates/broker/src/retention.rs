@@ -15,8 +15,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often it looks.
-const EVERY: Duration = Duration::from_secs(5);
+/// How often it looks...
+const EVERY: Duration = Duration::from_secs(1);
+/// ...and how long it waits when what it found must stay, because looking for what is owed takes the
+/// loop's time.
+const EVERY_OWED: Duration = Duration::from_secs(10);
 /// Places that the loop looks at in one go.
 const PLACES_AT_ONCE: u32 = 20_000;
 
@@ -37,23 +40,28 @@ struct Ended;
 impl Retainer {
     /// Works until the loop has ended.
     pub(crate) fn run(&self, alive: &Receiver<()>) {
-        while alive.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-            if self.work().is_err() {
-                return;
+        let mut pause = EVERY;
+        while alive.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            match self.work() {
+                Ok(next) => pause = next,
+                Err(Ended) => return,
             }
         }
     }
 
-    fn work(&self) -> Result<(), Ended> {
+    /// Lets go what may go; returns when to look again.
+    fn work(&self) -> Result<Duration, Ended> {
         let policy = self.shared.settings.retention;
         let segments = self.shared.reader.segments();
         let now_ms = self.shared.clock.now().as_millis();
-        let Some(allowed) = self.allowed() else {
-            return Ok(());
-        };
-        let mut cut = wanted(&policy, &segments, now_ms).min(allowed);
+        let mut cut = wanted(&policy, &segments, now_ms);
+        // Most of the time nothing is to be done, and then nothing is asked.
         if !frees_any(&segments, cut) {
-            return Ok(());
+            return Ok(EVERY);
+        }
+        cut = cut.min(self.allowed().unwrap_or(0));
+        if !frees_any(&segments, cut) {
+            return Ok(EVERY);
         }
         match policy.owed {
             Owed::Keep => {
@@ -64,7 +72,7 @@ impl Retainer {
             Owed::Drop => self.let_go_before(cut)?,
         }
         if !frees_any(&segments, cut) {
-            return Ok(());
+            return Ok(EVERY_OWED);
         }
         match self.retention.drop_before(cut) {
             Ok(dropped) if dropped.segments == 0 => {}
@@ -81,7 +89,7 @@ impl Retainer {
             }
             Err(error) => tracing::error!(%error, "old messages cannot be dropped"),
         }
-        Ok(())
+        Ok(EVERY)
     }
 
     /// The first record that must stay whatever the policy: a start needs what is behind the older

@@ -19,6 +19,7 @@ mod tests;
 use crate::{Disk, Error};
 use parking_lot::{Mutex, RwLock};
 use run::Run;
+use std::io;
 use std::sync::Arc;
 
 /// So many files of one size become one.
@@ -183,13 +184,25 @@ impl Keys {
     /// one size when there are many. Returns whether it merged any: call it until it does not.
     /// `breathe` is called often on the way and may take its time.
     ///
+    /// A file that turned out to be damaged is removed from the folder, so that the next opening
+    /// misses it; until then look-ups that need it are refused.
+    ///
     /// # Errors
     /// `Io` and `Corrupt`; then look-ups find what they found before.
     pub fn tidy(&self, keep_from: u64, breathe: &mut dyn FnMut()) -> Result<bool, Error> {
         let _tidying = self.tidying.lock();
         let mut runs = self.runs();
+        for run in runs.iter().filter(|run| run.is_damaged()) {
+            match self.disk.remove(&run.name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                Ok(()) | Err(_) => {}
+            }
+        }
         runs.retain(|run| run.heading.last >= keep_from);
-        let inputs = self.group(&runs, keep_from).to_vec();
+        // What is damaged is not merged, nor what it stands between.
+        let from = runs.iter().rposition(|run| run.is_damaged());
+        let runs = runs.get(from.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let inputs = self.group(runs, keep_from).to_vec();
         let merged = writer::merge(self.disk.as_ref(), &inputs, keep_from, breathe)?;
         let is_input = |run: &Arc<Run>| {
             inputs
@@ -208,7 +221,7 @@ impl Keys {
         if !old.is_empty() {
             self.arrange(runs)?;
         }
-        for run in old {
+        for run in old.iter().filter(|run| !run.is_damaged()) {
             self.disk.remove(&run.name)?;
         }
         Ok(has_merged)

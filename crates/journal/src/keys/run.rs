@@ -10,6 +10,7 @@ use super::page::{self, PAGE_BYTES, Place, ROOM_BYTES};
 use crate::frame::array;
 use crate::{Disk, DiskFile, Error};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) const MAGIC: &[u8; 8] = b"IWJKEY01";
 const VERSION: u16 = 1;
@@ -114,6 +115,8 @@ pub(super) struct Run {
     pub name: String,
     pub file: Arc<dyn DiskFile>,
     pub heading: Heading,
+    /// Something in it was not what was written: it cannot be asked any more.
+    pub is_damaged: Arc<AtomicBool>,
     /// The filter, when there is room for it in memory; otherwise it is read block by block.
     pub filter: Option<Box<[Block]>>,
 }
@@ -157,6 +160,7 @@ impl Run {
             name: name.to_owned(),
             file,
             heading,
+            is_damaged: Arc::default(),
             filter: None,
         }))
     }
@@ -174,6 +178,7 @@ impl Run {
             name: self.name.clone(),
             file: Arc::clone(&self.file),
             heading: self.heading,
+            is_damaged: Arc::clone(&self.is_damaged),
             filter,
         })
     }
@@ -207,7 +212,15 @@ impl Run {
         buffer: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let place = self.heading.place(number);
-        page::read(self.file.as_ref(), &self.name, place, count, buffer)
+        let read = page::read(self.file.as_ref(), &self.name, place, count, buffer);
+        if matches!(read, Err(Error::Corrupt { .. })) {
+            self.is_damaged.store(true, Ordering::Release);
+        }
+        read
+    }
+
+    pub(super) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Acquire)
     }
 
     /// Bytes of its filter in memory.

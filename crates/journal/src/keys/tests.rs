@@ -233,6 +233,29 @@ fn any_damaged_byte_is_noticed_and_never_becomes_an_answer() {
 }
 
 #[test]
+fn a_damaged_file_is_refused_until_the_folder_is_opened_again_and_then_missing() {
+    let disk = Arc::new(MemoryDisk::default());
+    let keys = filled(&disk, 3);
+    let name = writer::name_of(101, 200);
+    let file = disk.open(&name).unwrap();
+    // The last page but one: an entry page with keys.
+    let at = file.len().unwrap() - 4_096 - 2_000;
+    file.write_at(&[0xff; 64], at).unwrap();
+    let lost: Vec<u64> = (1..=300)
+        .filter(|n| keys.reader().find(&key(*n), 1).is_err())
+        .collect();
+    assert!(!lost.is_empty() && lost.iter().all(|n| (101..=200).contains(n)));
+    while keys.tidy(1, &mut || {}).unwrap() {}
+    assert!(
+        keys.reader().find(&key(lost[0]), 1).is_err(),
+        "it is not simply forgotten"
+    );
+    assert!(!names(&disk).contains(&name));
+    let keys = open(&disk, (1, 300), u64::MAX);
+    assert_eq!(keys.missing(1, 300), [(101, 200)]);
+}
+
+#[test]
 fn random_work_gives_the_answers_of_a_map() {
     let mut state = 0x1234_5678_u64;
     let mut random = |below: u64| {

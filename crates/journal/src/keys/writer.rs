@@ -132,6 +132,7 @@ impl<'d> Writer<'d> {
             name,
             file: self.file,
             heading: self.heading,
+            is_damaged: Arc::default(),
             filter: None,
         })
     }
