@@ -154,7 +154,7 @@ fn acknowledge(exchange: &mut Exchange, journal: &mut Journal, now: Timestamp) {
         let Some(place) = exchange.place(&name) else {
             continue;
         };
-        let (leases, _) = exchange.pull(now, place, &None, usize::MAX);
+        let (leases, _) = exchange.pull(now, place, &None, usize::MAX, usize::MAX);
         let ids: Vec<_> = leases.iter().map(Lease::id).collect();
         let next = journal.next_sequence();
         let (_, outcome) = exchange.settle(now, next, &ids, &Settle::Ack);
