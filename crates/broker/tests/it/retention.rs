@@ -2,7 +2,7 @@
 
 use crate::world::{event, files, publish, small, until};
 use interwire_broker::{
-    Broker, From, Handle, Owed, PlaceName, Retention, Settings, Settle, Storage,
+    Broker, From, GapReason, Handle, Owed, PlaceName, Retention, Settings, Settle, Storage,
 };
 use protocol::{Code, Filter, Party};
 use std::path::Path;
@@ -89,12 +89,16 @@ async fn what_nobody_is_owed_goes_and_says_so() {
     assert!(detail.contains(&head.to_string()), "{detail}");
     let mut tail = tail;
     let gap = loop {
-        match tail.next(50).await {
-            Ok(batch) => assert!(!batch.caught_up, "a gap was passed over in silence"),
-            Err(refusal) => break refusal,
+        let batch = tail.next(50).await.unwrap();
+        assert!(!batch.caught_up, "a gap was passed over in silence");
+        if let Some(gap) = batch.gap {
+            break gap;
         }
     };
-    assert_eq!(gap.code(), Code::CursorExpired);
+    assert_eq!(
+        (gap.reason, gap.to.sequence),
+        (GapReason::Retention, kept - 1)
+    );
 
     assert_eq!(
         handle.find("message-0000", None).await.unwrap_err().code(),
