@@ -10,12 +10,13 @@ pub mod filter;
 pub mod frame;
 pub mod reader;
 pub mod segment;
+pub mod snapshot;
 
 /// The name and the body of one target.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("reader", reader::run),
     ("aee", dialect::run_aee),
     ("aep", dialect::run_aep),
@@ -25,6 +26,7 @@ pub const TARGETS: [Target; 9] = [
     ("cursor", cursor::run),
     ("checkpoint", checkpoint::run),
     ("segment", segment::run),
+    ("snapshot", snapshot::run),
 ];
 
 /// Whether `text` is a JSON pointer by RFC 6901.

@@ -44,6 +44,8 @@ pub enum Standing {
     Dead,
     /// It never came there.
     Refused,
+    /// It never came there, because the same message had come before.
+    Duplicate,
     /// The place is gone, with what waited in it.
     Removed,
 }
@@ -59,6 +61,7 @@ impl Standing {
             Self::Expired => "expired",
             Self::Dead => "dead",
             Self::Refused => "refused",
+            Self::Duplicate => "duplicate",
             Self::Removed => "removed",
         }
     }
@@ -68,7 +71,12 @@ impl Standing {
     pub fn is_final(self) -> bool {
         match self {
             Self::Stored | Self::Delivered => false,
-            Self::Acked | Self::Expired | Self::Dead | Self::Refused | Self::Removed => true,
+            Self::Acked
+            | Self::Expired
+            | Self::Dead
+            | Self::Refused
+            | Self::Duplicate
+            | Self::Removed => true,
         }
     }
 }
@@ -117,6 +125,7 @@ impl RecipientFate {
             (Some(inbox), _) => inbox.standing,
             (None, RecipientState::Stored) => Standing::Stored,
             (None, RecipientState::Refused) => Standing::Refused,
+            (None, RecipientState::Duplicate) => Standing::Duplicate,
         }
     }
 
@@ -342,7 +351,7 @@ fn waiting(place: PlaceId) -> PlaceFate {
 /// Whether nothing can follow: a dead letter may be delivered again, one that was let go of not.
 fn is_over(fate: &PlaceFate) -> bool {
     match fate.standing {
-        Standing::Acked | Standing::Expired => true,
+        Standing::Acked | Standing::Expired | Standing::Duplicate => true,
         Standing::Dead => *fate.reason == *DROPPED,
         Standing::Stored | Standing::Delivered | Standing::Refused | Standing::Removed => false,
     }

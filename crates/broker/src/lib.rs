@@ -5,6 +5,7 @@
 //! every rule is behind the handle.
 
 mod channel;
+mod checkpointer;
 mod clock;
 mod dead_letters;
 mod deliveries;
@@ -15,6 +16,7 @@ mod follow;
 mod gap;
 mod handle;
 mod indexer;
+mod keys;
 mod lane;
 mod meter;
 mod open;
@@ -24,6 +26,8 @@ mod places;
 mod publish;
 mod receipt;
 mod request;
+mod resume;
+mod retention;
 mod ring;
 mod serve;
 mod settings;
@@ -47,7 +51,7 @@ pub use page::Page;
 pub use publish::{Submission, label};
 pub use receipt::{Receipt, durability_word};
 pub use request::Published;
-pub use settings::{Settings, Storage};
+pub use settings::{Owed, Retention, Settings, Storage};
 pub use stepped::Stepped;
 pub use tail::{Batch, Feed, Tail};
 pub use task_tail::{TaskNews, TaskTail};

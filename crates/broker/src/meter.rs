@@ -55,6 +55,12 @@ pub struct Meter {
     pub gaps: Family<GapLabels, Counter>,
     /// Journal records not yet in the look-up index.
     pub index_lag: Gauge<i64, std::sync::atomic::AtomicI64>,
+    /// Journal records not yet in a checkpoint.
+    pub checkpoint_lag: Gauge<i64, std::sync::atomic::AtomicI64>,
+    /// Records that retention dropped.
+    pub dropped: Counter,
+    /// Deliveries that ended because retention dropped their message.
+    pub dropped_deliveries: Counter,
     /// Seconds since the process opened the journal, as a start marker.
     pub opened: Gauge<f64, AtomicU64>,
 }
@@ -75,6 +81,9 @@ impl Default for Meter {
             lagging_reads: Counter::default(),
             gaps: Family::default(),
             index_lag: Gauge::default(),
+            checkpoint_lag: Gauge::default(),
+            dropped: Counter::default(),
+            dropped_deliveries: Counter::default(),
             opened: Gauge::default(),
         }
     }
@@ -181,6 +190,21 @@ impl Meter {
             "interwire_index_lag_records",
             "Records not yet in the look-up index",
             self.index_lag.clone(),
+        );
+        registry.register(
+            "interwire_checkpoint_lag_records",
+            "Records not yet in a checkpoint, which a start has to read",
+            self.checkpoint_lag.clone(),
+        );
+        registry.register(
+            "interwire_retention_records",
+            "Records that retention dropped",
+            self.dropped.clone(),
+        );
+        registry.register(
+            "interwire_retention_deliveries",
+            "Deliveries that ended because retention dropped their message",
+            self.dropped_deliveries.clone(),
         );
     }
 }

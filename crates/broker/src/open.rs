@@ -1,14 +1,18 @@
-//! Opening: the journal is read once through the same `apply` that a restart always runs.
+//! Opening: the newest checkpoint and the records after it, through the same `apply` that live records
+//! go through.
 
+use crate::checkpointer::Checkpointer;
 use crate::handle::{Reads, Shared};
 use crate::lane::{Gate, Lane};
+use crate::retention::Retainer;
 use crate::ring::Ring;
 use crate::turn::{Batch, Condition, Turn};
 use crate::turns::Turns;
-use crate::{Clock, Handle, Meter, Settings, Storage, indexer};
-use exchange::{Exchange, Record};
+use crate::{Clock, Handle, Meter, Settings, Storage, indexer, keys, resume};
+use exchange::{Exchange, FrozenKeys};
 use journal::{
-    Disk, Durability, Filler, Index, Journal, MemoryDisk, Options, Reader, RealDisk, Syncer,
+    Checkpoints, Disk, Durability, Filler, Index, Journal, Keys, MemoryDisk, Options, Reader,
+    RealDisk, Syncer,
 };
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -17,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc};
 
 /// Why the exchange cannot start.
@@ -47,12 +51,12 @@ pub enum OpenError {
     Thread(std::io::Error),
 }
 
-/// The running exchange: the loop's thread and the index's.
+/// The running exchange: the loop's thread and those that work behind it.
 #[derive(Debug)]
 pub struct Broker {
     handle: Handle,
-    turn: JoinHandle<()>,
-    index: JoinHandle<()>,
+    /// The loop's first; all end with it.
+    threads: Vec<JoinHandle<()>>,
     /// Dropped at the end; ends the threads that sync beside the appends and write ahead of them.
     helping: Vec<std::sync::mpsc::Sender<()>>,
 }
@@ -89,7 +93,6 @@ impl Broker {
         settings: Settings,
         lineage: u64,
     ) -> Result<Self, OpenError> {
-        let is_in_memory = settings.storage == Storage::Memory;
         let opened = Opened::on(
             disk,
             index_path,
@@ -100,30 +103,56 @@ impl Broker {
         )?;
         let Opened {
             handle,
-            turn,
+            mut turn,
             index,
-            index_ends,
+            keys,
+            frozen,
+            checkpoints,
+            checkpoint,
         } = opened;
+        let shared = &handle.shared;
         let mut helping = Vec::new();
         if turn.settings.durability == Durability::Os {
             helping.push(sync_beside(turn.journal.syncer())?);
         }
-        if !is_in_memory {
+        if turn.settings.storage != Storage::Memory {
             helping.push(write_ahead(turn.journal.filler(), turn.reader.clone())?);
         }
-        let turn = std::thread::Builder::new()
-            .name("interwire-turn".into())
-            .spawn(move || turn.run())
-            .map_err(OpenError::Thread)?;
-        let follower = Arc::clone(&handle.shared);
-        let index = std::thread::Builder::new()
-            .name("interwire-index".into())
-            .spawn(move || indexer::run(&follower, index, &index_ends))
-            .map_err(OpenError::Thread)?;
+        let mut threads = Vec::new();
+        if turn.settings.retention.is_limited() {
+            let retainer = Retainer {
+                shared: Arc::clone(shared),
+                retention: turn.journal.retention(),
+                checkpoints: checkpoints.clone(),
+            };
+            let ended = turn.tell_end();
+            threads.push(spawn("interwire-retain", move || retainer.run(&ended))?);
+        }
+        let sealing = (Arc::clone(&keys), turn.journal.syncer());
+        threads.push(spawn("interwire-keys", move || {
+            keys::seal_beside(&sealing.0, &sealing.1, &frozen);
+        })?);
+        let checkpointer = Checkpointer {
+            reader: turn.reader.clone(),
+            checkpoints,
+            keys,
+            settings: turn.settings.exchange.clone(),
+            every_records: turn.settings.checkpoint_every_records,
+            every: Duration::from_millis(turn.settings.checkpoint_every_ms),
+            meter: turn.meter.clone(),
+        };
+        let (follower, index_ends) = (Arc::clone(shared), turn.tell_end());
+        let checkpointer_ends = turn.tell_end();
+        threads.insert(0, spawn("interwire-turn", move || turn.run())?);
+        threads.push(spawn("interwire-index", move || {
+            indexer::run(&follower, index, &index_ends);
+        })?);
+        threads.push(spawn("interwire-checkpoint", move || {
+            checkpointer.run(checkpoint, &checkpointer_ends);
+        })?);
         Ok(Self {
             handle,
-            turn,
-            index,
+            threads,
             helping,
         })
     }
@@ -138,9 +167,9 @@ impl Broker {
     pub async fn close(self) {
         self.handle.close().await;
         drop(self.helping);
-        let (turn, index) = (self.turn, self.index);
-        let joined = tokio::task::spawn_blocking(move || (turn.join(), index.join())).await;
-        if !matches!(joined, Ok((Ok(()), Ok(())))) {
+        let threads = self.threads;
+        let join = move || threads.into_iter().all(|thread| thread.join().is_ok());
+        if !matches!(tokio::task::spawn_blocking(join).await, Ok(true)) {
             tracing::error!("a thread of the exchange ended badly");
         }
     }
@@ -151,8 +180,13 @@ pub(crate) struct Opened {
     pub handle: Handle,
     pub turn: Turn,
     pub index: Index,
-    /// Disconnected when the turn is gone.
-    pub index_ends: std::sync::mpsc::Receiver<()>,
+    pub keys: Arc<Keys>,
+    /// Keys that the turn wants stored; disconnected when it is gone.
+    pub frozen: std::sync::mpsc::Receiver<Arc<FrozenKeys>>,
+    /// Absent where nothing survives the process.
+    pub checkpoints: Option<Checkpoints>,
+    /// The newest of them.
+    pub checkpoint: u64,
 }
 
 impl Opened {
@@ -171,15 +205,19 @@ impl Opened {
             lineage,
             now_ms: clock.now().as_millis(),
         };
-        let journal = Journal::open(disk, options)?;
+        let journal = Journal::open(Arc::clone(&disk), options)?;
         let reader = journal.reader();
-        let mut exchange = rebuild(&reader, Exchange::new(settings.exchange.clone()))?;
-        exchange.recovered(reader.range().1);
+        let recent_max = settings.dedupe_recent_max;
+        let filter_bytes_max = settings.dedupe_filter_bytes_max;
+        let keys = Arc::new(keys::open(disk, &reader, recent_max, filter_bytes_max)?);
+        let is_durable = settings.storage != Storage::Memory;
+        let checkpoints = is_durable.then(|| journal.checkpoints());
+        let (exchange, checkpoint) = rebuild(&reader, checkpoints.as_ref(), &keys, &settings)?;
         let origin = reader.cursor(0);
         let index = Index::open(index_path, origin.lineage, origin.epoch)?;
         let (requests, queue) = mpsc::channel(settings.queue_max);
         let lane = Arc::new(Lane::common(&settings));
-        let (alive, index_ends) = std::sync::mpsc::channel();
+        let (sealing, frozen) = std::sync::mpsc::channel();
         let ring = Arc::new(Ring::new(journal.next_sequence(), settings.ring_bytes_max));
         let meter = Meter::default();
         let condition = Arc::new(Condition::default());
@@ -216,7 +254,9 @@ impl Opened {
             channels: HashMap::new(),
             parked: Default::default(),
             watchers: Default::default(),
-            _alive: alive,
+            keys: keys.reader(),
+            sealing,
+            alive: Vec::new(),
             batch: Batch::default(),
             unpark: std::task::Waker::noop().clone(),
         };
@@ -224,7 +264,10 @@ impl Opened {
             handle: Handle { shared, lane },
             turn,
             index,
-            index_ends,
+            keys,
+            frozen,
+            checkpoints,
+            checkpoint,
         })
     }
 }
@@ -277,28 +320,63 @@ fn write_ahead(filler: Filler, reader: Reader) -> Result<std::sync::mpsc::Sender
     Ok(alive)
 }
 
-/// Folds the whole journal.
-fn rebuild(reader: &Reader, mut exchange: Exchange) -> Result<Exchange, OpenError> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    std::thread::Builder::new()
+        .name(name.into())
+        .spawn(work)
+        .map_err(OpenError::Thread)
+}
+
+/// The state at the end of the journal, and the sequence of the newest checkpoint.
+fn rebuild(
+    reader: &Reader,
+    checkpoints: Option<&Checkpoints>,
+    keys: &Keys,
+    settings: &Settings,
+) -> Result<(Exchange, u64), OpenError> {
+    let start = Instant::now();
     let (first, last) = reader.range();
-    let mut position = first.saturating_sub(1);
-    while position < last {
-        let records = reader.read(position + 1, 8_192, 4 << 20)?;
-        let Some(end) = records.last().map(|record| record.sequence) else {
-            break;
-        };
-        for record in records {
-            let sequence = record.sequence;
-            if record.kind == journal::LOST {
-                continue;
-            }
-            let record =
-                Record::decode(record.kind, &record.body).map_err(|error| OpenError::Record {
-                    sequence,
-                    what: error.0,
-                })?;
-            exchange.apply(sequence, record);
+    let found = match checkpoints {
+        Some(checkpoints) => resume::newest(checkpoints, reader, &settings.exchange)?,
+        None => None,
+    };
+    let checkpoint = found.as_ref().map(|(_, sequence)| *sequence);
+    let from = checkpoint.unwrap_or(first - 1);
+    let mut exchange = match found {
+        Some((exchange, _)) => exchange,
+        None => Exchange::new(settings.exchange.clone()),
+    };
+    let recent_max = settings.dedupe_recent_max;
+    let missing = keys.missing(first, exchange.keys_covered());
+    keys::restore(keys, reader, missing, recent_max)?;
+    let stored = keys.reader();
+    exchange.keep_from(first);
+    exchange.forget_keys(stored.covered(first));
+    resume::records(reader, from, last, |sequence, record| {
+        exchange.apply(sequence, record);
+        if exchange.recent_keys() >= recent_max {
+            keys::seal(keys, &exchange.freeze_keys(sequence))?;
+            exchange.forget_keys(stored.covered(first));
         }
-        position = end;
+        Ok(())
+    })?;
+    let read = last.saturating_sub(from);
+    let mut newest = from;
+    if let Some(checkpoints) = checkpoints.filter(|_| read >= settings.checkpoint_every_records) {
+        // So that the next start is short, also if this process does not live long.
+        match checkpoints.write(last, &exchange.snapshot()) {
+            Ok(()) => newest = last,
+            Err(error) => tracing::warn!(%error, "no checkpoint could be written"),
+        }
     }
-    Ok(exchange)
+    exchange.look_for_older_keys_with(keys::older(stored));
+    exchange.recovered(last);
+    let ms = start.elapsed().as_millis() as u64;
+    match checkpoint {
+        Some(sequence) => {
+            tracing::info!(checkpoint = sequence, records = read, ms, "state restored")
+        }
+        None => tracing::info!(records = read, ms, "state rebuilt from the whole journal"),
+    }
+    Ok((exchange, newest))
 }

@@ -201,7 +201,8 @@ impl Handle {
         Duration::from_millis(self.shared.settings.queue_wait_ms)
     }
 
-    /// Fills a duplicate's receipt with the recipients of the first publish.
+    /// Fills a duplicate's receipt with the recipients of the first publish, and its id when that is
+    /// another.
     ///
     /// # Errors
     /// `storage_failed` when the first cannot be read back.
@@ -211,6 +212,8 @@ impl Handle {
             && let Some(entry) = self.shared.entry(receipt.cursor.sequence)?
         {
             receipt.recipients.clone_from(&entry.recipients);
+            let first = &entry.header.id;
+            receipt.duplicate_of = (*first != receipt.header.id).then(|| first.clone());
         }
         Ok(receipt)
     }

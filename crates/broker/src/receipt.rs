@@ -19,6 +19,8 @@ pub struct Receipt {
     pub durability: Durability,
     /// Whether this repeats an earlier publish, whose receipt this is.
     pub duplicate: bool,
+    /// The id that it was first published under, when that is another.
+    pub duplicate_of: Option<Box<str>>,
     /// One line per recipient.
     pub recipients: Vec<(Party, RecipientState)>,
     /// What the sender should know.
@@ -32,12 +34,17 @@ impl Receipt {
         push_string(out, &self.header.id);
         let _ = write!(
             out,
-            ",\"cursor\":\"{}\",\"dialect\":\"{}\",\"durability\":\"{}\",\"duplicate\":{},\"recipients\":[",
+            ",\"cursor\":\"{}\",\"dialect\":\"{}\",\"durability\":\"{}\",\"duplicate\":{}",
             self.cursor,
             self.header.dialect.as_str(),
             durability_word(self.durability),
             self.duplicate
         );
+        if let Some(first) = &self.duplicate_of {
+            out.push_str(",\"duplicate_of\":");
+            push_string(out, first);
+        }
+        out.push_str(",\"recipients\":[");
         for (at, (party, state)) in self.recipients.iter().enumerate() {
             if at > 0 {
                 out.push(',');

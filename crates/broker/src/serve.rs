@@ -78,6 +78,10 @@ impl Turn {
             ticket.answer(Err(rejection));
             return;
         }
+        if self.has_too_many_keys() {
+            ticket.answer(Err(too_many_keys()));
+            return;
+        }
         let now = self.clock.now();
         self.batch.messages += 1;
         let result = self
@@ -97,6 +101,7 @@ impl Turn {
             cursor: self.reader.cursor(accepted.sequence),
             durability: self.settings.durability,
             duplicate: accepted.duplicate,
+            duplicate_of: None,
             recipients: accepted.recipients,
             warnings,
         }
@@ -308,6 +313,17 @@ pub(crate) struct Accepted {
     sequence: u64,
     duplicate: bool,
     recipients: Vec<(Party, RecipientState)>,
+}
+
+/// The refusal of new messages while the disk does not take the keys of older ones.
+fn too_many_keys() -> Rejection {
+    Fault::new(
+        Code::Overloaded,
+        "",
+        "ARCHITECTURE limits",
+        "expected the keys of older messages to be stored by now, got too many that are not; try again shortly",
+    )
+    .into()
 }
 
 /// The refusal of new work while shutting down.

@@ -12,6 +12,56 @@ pub enum Storage {
     Memory,
 }
 
+/// When old messages go. Without a limit nothing does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The age after which a message may go, in milliseconds.
+    pub age_ms: Option<u64>,
+    /// Bytes of the journal beyond which its oldest messages may go.
+    pub bytes: Option<u64>,
+    /// Records of the journal beyond which its oldest messages may go.
+    pub records: Option<u64>,
+    /// What becomes of a message that is still owed to somebody.
+    pub owed: Owed,
+}
+
+impl Retention {
+    /// Whether anything may ever go.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.age_ms.is_some() || self.bytes.is_some() || self.records.is_some()
+    }
+}
+
+/// What becomes of a message that is still owed to somebody, or a dead letter, when it may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Owed {
+    /// It stays, and so does everything after it.
+    #[default]
+    Keep,
+    /// Its deliveries end, with a record that says so, and it goes.
+    Drop,
+}
+
+impl Owed {
+    /// The word on every surface.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Drop => "drop",
+        }
+    }
+
+    /// The reverse of [`Self::as_str`].
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Keep, Self::Drop]
+            .into_iter()
+            .find(|owed| owed.as_str() == word)
+    }
+}
+
 /// Settings of the broker, already checked.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -41,6 +91,17 @@ pub struct Settings {
     pub readers_max: usize,
     /// Messages that may wait for a best-effort reader before it is taken to the newest.
     pub best_effort_max: usize,
+    /// Keys of messages, for knowing repeats, that are kept in memory before they go to files; up to
+    /// four times as many while the disk is slow.
+    pub dedupe_recent_max: usize,
+    /// Bytes of memory for the filters of those files; beyond it filters are read from the files.
+    pub dedupe_filter_bytes_max: u64,
+    /// Records after which the state is written down again.
+    pub checkpoint_every_records: u64,
+    /// Milliseconds after which it is written down if anything changed.
+    pub checkpoint_every_ms: u64,
+    /// What is kept, and how long.
+    pub retention: Retention,
     /// Milliseconds a publisher waits for a place in the queue before it is told to slow down.
     pub queue_wait_ms: u64,
     /// What is demanded of envelopes; its clock is set at each reading.
@@ -65,6 +126,11 @@ impl Default for Settings {
             channel_matches_max: 65_536,
             readers_max: 65_536,
             best_effort_max: 256,
+            dedupe_recent_max: 500_000,
+            dedupe_filter_bytes_max: 64 << 20,
+            checkpoint_every_records: 250_000,
+            checkpoint_every_ms: 60_000,
+            retention: Retention::default(),
             queue_wait_ms: 5_000,
             rules: protocol::Rules::at(protocol::Timestamp::default()),
             exchange: exchange::Settings::default(),

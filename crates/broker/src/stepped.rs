@@ -4,12 +4,17 @@
 //! [`Handle`] wait until [`Stepped::step`] answers them. They use the timers of a tokio runtime, which
 //! must be there but need not run: what waits for room or for a message then waits for ever.
 
+use crate::checkpointer::Checkpointer;
 use crate::handle::Reads;
 use crate::open::{OpenError, Opened};
-use crate::{Clock, Handle, Settings, indexer};
-use journal::{Disk, Filler, Index, Syncer};
+use crate::{Clock, Handle, Settings, indexer, keys};
+use exchange::FrozenKeys;
+use journal::{Disk, Filler, Index, Keys, Syncer};
 use protocol::Timestamp;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 /// An exchange that moves when it is told to. Dropping it is a crash.
 pub struct Stepped {
@@ -18,6 +23,10 @@ pub struct Stepped {
     index: Index,
     filler: Filler,
     syncer: Syncer,
+    keys: Arc<Keys>,
+    frozen: Receiver<Arc<FrozenKeys>>,
+    unsealed: VecDeque<Arc<FrozenKeys>>,
+    checkpointer: Checkpointer,
 }
 
 impl std::fmt::Debug for Stepped {
@@ -43,8 +52,20 @@ impl Stepped {
             handle: opened.handle,
             filler: opened.turn.journal.filler(),
             syncer: opened.turn.journal.syncer(),
+            checkpointer: Checkpointer {
+                reader: opened.turn.reader.clone(),
+                checkpoints: opened.checkpoints,
+                keys: Arc::clone(&opened.keys),
+                settings: opened.turn.settings.exchange.clone(),
+                every_records: opened.turn.settings.checkpoint_every_records,
+                every: Duration::MAX,
+                meter: opened.turn.meter.clone(),
+            },
             turn: opened.turn,
             index: opened.index,
+            keys: opened.keys,
+            frozen: opened.frozen,
+            unsealed: VecDeque::new(),
         })
     }
 
@@ -57,6 +78,17 @@ impl Stepped {
     /// One turn of the loop: takes what is queued, commits, speaks, and ends what is due.
     pub fn step(&mut self) {
         self.turn.step();
+        self.unsealed.extend(self.frozen.try_iter());
+        keys::seal_waiting(&self.keys, &self.syncer, &mut self.unsealed);
+    }
+
+    /// Writes down the state after the newest durable record, so that a start need not read what is
+    /// before it.
+    ///
+    /// # Errors
+    /// The disk's; the next start reads more then.
+    pub fn checkpoint(&self) -> Result<(), OpenError> {
+        self.checkpointer.write_now()
     }
 
     /// Whether nothing is left that [`Self::step`] would take.

@@ -5,14 +5,15 @@
 //! returned. A failed commit ends all writing: what was asked is refused, nothing is retried.
 
 use crate::channel::Channel;
+use crate::keys;
 use crate::parked::Parked;
 use crate::request::{Listening, Published, Pulled, Queued, Request, Settled, Ticket};
 use crate::ring::Ring;
 use crate::turns::Turns;
 use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
-use exchange::{ChannelId, Exchange, PlaceId, Record};
-use journal::{Index, Journal, Reader};
+use exchange::{ChannelId, Exchange, FrozenKeys, PlaceId, Record};
+use journal::{Index, Journal, KeyReader, Reader};
 use protocol::{Code, Fault, Rejection, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,8 +60,12 @@ pub(crate) struct Turn {
     pub channels: HashMap<ChannelId, Arc<Channel>>,
     pub parked: Parked,
     pub watchers: Watchers,
-    /// Dropped with the loop; ends the thread that feeds the look-up index.
-    pub _alive: std::sync::mpsc::Sender<()>,
+    /// Says which keys the files answer for.
+    pub keys: KeyReader,
+    /// Takes keys to the thread that stores them.
+    pub sealing: std::sync::mpsc::Sender<Arc<FrozenKeys>>,
+    /// Dropped with the loop; ends the threads that live as long as it does.
+    pub alive: Vec<std::sync::mpsc::Sender<()>>,
     pub batch: Batch,
     /// Set when the loop starts on its thread.
     pub unpark: Waker,
@@ -83,6 +88,13 @@ pub(crate) struct Batch {
 }
 
 impl Turn {
+    /// Disconnected when the loop is gone.
+    pub(crate) fn tell_end(&mut self) -> std::sync::mpsc::Receiver<()> {
+        let (alive, ended) = std::sync::mpsc::channel();
+        self.alive.push(alive);
+        ended
+    }
+
     /// Runs until closed or until every handle is gone.
     pub(crate) fn run(mut self) {
         self.unpark = Waker::from(Arc::new(Unpark(std::thread::current())));
@@ -220,12 +232,34 @@ impl Turn {
             self.condition.storage_failed.store(true, Ordering::Release);
             return;
         }
+        self.bound_keys();
         self.meter
             .commit_seconds
             .observe(start.elapsed().as_secs_f64());
         self.meter
             .commit_messages
             .observe(self.batch.messages as f64);
+    }
+
+    /// Keeps few keys in memory: forgets those that files answer for, and freezes the newest ones when
+    /// there are many. All of them belong to durable records now.
+    fn bound_keys(&mut self) {
+        if self.exchange.frozen_keys() > 0 {
+            let (first, _) = self.reader.range();
+            self.exchange.forget_keys(self.keys.covered(first));
+        }
+        if self.exchange.recent_keys() >= self.settings.dedupe_recent_max
+            && self.exchange.frozen_keys() < keys::FROZEN_MAX
+        {
+            let last = self.journal.next_sequence() - 1;
+            // It ends only with the loop.
+            let _ = self.sealing.send(self.exchange.freeze_keys(last));
+        }
+    }
+
+    /// Whether keys come in faster than they are stored, so that memory would not be bounded.
+    pub(crate) fn has_too_many_keys(&self) -> bool {
+        self.exchange.recent_keys() >= self.settings.dedupe_recent_max.saturating_mul(2)
     }
 
     /// Lets everybody know, now that it is durable.

@@ -18,6 +18,9 @@ pub struct Receipt {
     /// Whether this repeats an earlier publish.
     #[serde(default)]
     pub duplicate: bool,
+    /// The id that it was first published under, when that is another.
+    #[serde(default)]
+    pub duplicate_of: Option<String>,
     /// One line per recipient.
     #[serde(default)]
     pub recipients: Vec<Recipient>,
@@ -34,7 +37,7 @@ pub struct Receipt {
 pub struct Recipient {
     /// The party.
     pub party: String,
-    /// `stored`, `delivered`, `acked`, `expired`, `dead` or `refused`.
+    /// `stored`, `delivered`, `acked`, `expired`, `dead`, `refused` or `duplicate`.
     pub state: String,
 }
 

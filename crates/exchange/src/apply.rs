@@ -4,7 +4,7 @@
 //! dropped still gives every kept place its number. Leases are not stored: what was held is ready
 //! again, in order, and its attempts count from one.
 
-use crate::dedupe::Key;
+use crate::dedupe::known_from;
 use crate::exchange::Exchange;
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::inboxes_of_lines;
@@ -25,8 +25,8 @@ impl Exchange {
                 moves_flow,
                 envelope,
             } => {
-                let key = Key::new(&header.sender, &header.dedupe_key);
-                self.dedupe.remember(key, sequence, header.fingerprint);
+                self.dedupe
+                    .remember_message(&header, &known_from(&recipients), sequence);
                 self.tasks.apply(at, sequence, &header);
                 if moves_flow {
                     self.move_flow(at, header.dialect, &envelope);

@@ -130,13 +130,4 @@ impl Exchange {
         let tries = place.tries_of(sequence).or_else(dead);
         tries.map_or_else(Vec::new, |tries| tries.failures)
     }
-
-    /// The oldest message that any place owes or keeps as a dead letter. Looks at every place.
-    #[must_use]
-    pub fn oldest_owed(&self) -> Option<u64> {
-        self.places
-            .iter()
-            .filter_map(|(_, place)| place.oldest())
-            .min()
-    }
 }

@@ -9,26 +9,40 @@ use crate::fail::Fail;
 use crate::outcome::Outcome;
 use crate::place::{DeliveryState, PlaceId};
 use crate::record::{Failure, Record};
-use protocol::{Header, SettlementVerdict, Timestamp};
+use protocol::{Header, Rejection, SettlementVerdict, Timestamp};
 
 impl Exchange {
-    /// Settles what the message says about one that waits in its sender's inbox. The message that is
-    /// settled came from one of the parties that this one goes to. Nothing happens when the inbox
-    /// does not owe it (any more).
+    /// The delivery that the message speaks of: one that waits in its sender's inbox, of a message
+    /// from one of the parties that this one goes to. None when the inbox does not owe it (any more).
+    ///
+    /// # Errors
+    /// `storage_failed` when older messages cannot be asked.
+    pub(crate) fn spoken_of(&self, header: &Header) -> Result<Option<(PlaceId, u64)>, Rejection> {
+        let (Some(settlement), Some(place)) = (&header.settles, self.places.inbox(&header.sender))
+        else {
+            return Ok(None);
+        };
+        for sender in &header.recipients {
+            let found = self.dedupe.look(Key::of_id(sender, &settlement.id))?;
+            if let Some(first) = found
+                && self.delivery_state(place, first.sequence).is_some()
+            {
+                return Ok(Some((place, first.sequence)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Settles the delivery that the message speaks of.
     pub(crate) fn settle_in_band(
         &mut self,
         now: Timestamp,
         next_sequence: u64,
         header: &Header,
+        spoken_of: Option<(PlaceId, u64)>,
         outcome: &mut Outcome,
     ) {
-        let Some(settlement) = &header.settles else {
-            return;
-        };
-        let Some(place) = self.places.inbox(&header.sender) else {
-            return;
-        };
-        let Some(sequence) = self.owed_under(place, header, &settlement.id) else {
+        let (Some(settlement), Some((place, sequence))) = (&header.settles, spoken_of) else {
             return;
         };
         match &settlement.verdict {
@@ -76,16 +90,5 @@ impl Exchange {
                 self.fail(now, next_sequence, place, &[sequence], &how, outcome);
             }
         }
-    }
-
-    /// The message with this id, from one of the header's recipients, that the place owes.
-    fn owed_under(&self, place: PlaceId, header: &Header, id: &str) -> Option<u64> {
-        let first = |sender| self.dedupe.first(Key::new(sender, id));
-        let mut found = header
-            .recipients
-            .iter()
-            .filter_map(first)
-            .map(|first| first.sequence);
-        found.find(|sequence| self.delivery_state(place, *sequence).is_some())
     }
 }

@@ -13,7 +13,10 @@
 //! | `in_band` | messages that settle the delivery of another |
 //! | `tasks` | what is asked about tasks; what they may do is decided in `protocol` |
 //! | `configure` | how a place delivers, and whether it does |
+//! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
+//! | `retain` | what old messages are still owed, and letting go of them |
 //! | `apply` | the same state again, from records |
+//! | `snapshot` | the state as bytes, and back |
 //! | `record` | the bytes of a record |
 
 mod apply;
@@ -34,13 +37,17 @@ mod places;
 mod publish;
 mod pull;
 mod record;
+mod retain;
+mod seen;
 mod settings;
 mod settle;
+mod snapshot;
 mod subscribe;
 mod tasks;
 
 pub use configure::PlaceView;
 pub use dead_letters::DeadLetter;
+pub use dedupe::{First, FrozenKeys, Key, Older, OlderUnreadable};
 pub use delivery::{DeliveryId, Lease, Settle};
 pub use delivery_settings::{DeliverySettings, Order};
 pub use exchange::{Counts, Exchange};
@@ -49,6 +56,9 @@ pub use outcome::{Notice, Outcome};
 pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
 pub use publish::{Publication, RecipientState, inboxes_of_lines};
 pub use record::{Ending, FailedDelivery, Failure, Record, RecordError};
+pub use retain::{Looked, RETENTION};
+pub use seen::KeyGatherer;
 pub use settings::Settings;
 pub use settle::Results;
+pub use snapshot::SnapshotError;
 pub use subscribe::SubscriptionView;

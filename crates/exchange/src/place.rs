@@ -7,6 +7,7 @@ mod come_back;
 mod conversations;
 mod hand_out;
 mod lanes;
+mod snapshot;
 
 pub(crate) use lanes::Candidate;
 
@@ -188,6 +189,10 @@ impl Place {
         }
     }
 
+    pub(crate) fn id(&self) -> PlaceId {
+        self.id
+    }
+
     pub(crate) fn name(&self) -> &PlaceName {
         &self.name
     }
@@ -311,6 +316,17 @@ impl Place {
             self.dead.first_key_value().map(|(at, _)| *at),
         ];
         first.into_iter().flatten().min()
+    }
+
+    /// The messages before `first` that are owed or dead here.
+    pub(crate) fn owed_before(&self, first: u64) -> Vec<u64> {
+        let parked = self.conversations.iter().map(|one| one.sequence);
+        let mut owed: Vec<u64> = parked.filter(|sequence| *sequence < first).collect();
+        owed.extend(self.lanes.before(first));
+        owed.extend(self.held.range(..first).map(|(sequence, _)| *sequence));
+        owed.extend(self.resting.range(..first).map(|(sequence, _)| *sequence));
+        owed.extend(self.dead.range(..first).map(|(sequence, _)| *sequence));
+        owed
     }
 
     /// Takes every moment of this place away, before the place goes.

@@ -1,5 +1,7 @@
 //! All places of a space: their numbers, names and totals.
 
+mod snapshot;
+
 use crate::place::{Moments, Place, PlaceId, PlaceName};
 use foldhash::fast::FixedState;
 use protocol::{Party, Timestamp};
@@ -114,6 +116,17 @@ impl Places {
     /// Takes the next message whose time is over.
     pub(crate) fn pop_expiry(&mut self, now: Timestamp) -> Option<(PlaceId, u64)> {
         pop(&mut self.moments.expiries, now)
+    }
+
+    /// `count` numbers from one on, some of which may be no place, and the number behind them; none
+    /// when they are the last.
+    pub(crate) fn numbers(
+        &self,
+        PlaceId(from): PlaceId,
+        count: u32,
+    ) -> (std::ops::Range<u32>, Option<PlaceId>) {
+        let end = from.saturating_add(count).min(self.next);
+        (from..end, (end < self.next).then_some(PlaceId(end)))
     }
 
     pub(crate) fn dead(&self) -> usize {

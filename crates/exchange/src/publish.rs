@@ -8,7 +8,7 @@ mod route;
 
 pub(crate) use route::wildcard_prefix;
 
-use crate::dedupe::{First, Key};
+use crate::dedupe::Standing;
 use crate::exchange::Exchange;
 use crate::listen::ChannelId;
 use crate::outcome::Outcome;
@@ -17,7 +17,7 @@ use crate::record::Record;
 use bytes::Bytes;
 use foldhash::quality::FixedState;
 use protocol::task::{SERVICE, Verdict};
-use protocol::{Code, DialectName, Fault, Header, Party, Rejection, Timestamp};
+use protocol::{Header, Party, Rejection, Timestamp};
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub enum RecipientState {
     Stored,
     /// It has no inbox and none can be opened, because there are too many places.
     Refused,
+    /// It was sent the same message before, under the same idempotency key.
+    Duplicate,
 }
 
 impl RecipientState {
@@ -38,6 +40,7 @@ impl RecipientState {
         match self {
             Self::Stored => "stored",
             Self::Refused => "refused",
+            Self::Duplicate => "duplicate",
         }
     }
 }
@@ -72,7 +75,7 @@ pub fn inboxes_of_lines(
     let mut places = places.iter();
     let inbox = |(party, state): &(Party, RecipientState)| match state {
         RecipientState::Stored if !party.is_channel() => places.next().copied(),
-        RecipientState::Stored | RecipientState::Refused => None,
+        RecipientState::Stored | RecipientState::Refused | RecipientState::Duplicate => None,
     };
     recipients.iter().map(inbox).collect()
 }
@@ -84,7 +87,8 @@ impl Exchange {
     /// channels are told.
     ///
     /// # Errors
-    /// `id_conflict`, `identity_malformed` (a wildcard recipient of anything but an event),
+    /// `id_conflict`, `idempotency_conflict`, `storage_failed` (it cannot be found out whether the
+    /// message is new), `identity_malformed` (a wildcard recipient of anything but an event),
     /// `too_many_targets`, `overloaded` (no recipient's inbox can be opened), those of
     /// [`Tasks::judge`](protocol::Tasks::judge) and of
     /// [`Flow::accept`](protocol::dialect::aep::flow::Flow::accept). Nothing has changed then.
@@ -95,26 +99,28 @@ impl Exchange {
         mut header: Arc<Header>,
         envelope: Bytes,
     ) -> Result<Publication, Rejection> {
-        let key = Key::new(&header.sender, &header.dedupe_key);
-        if let Some(first) = self.dedupe.first(key) {
-            return repeat(first, &header);
-        }
+        let known = match self.dedupe.standing(&header)? {
+            Standing::Repeat(first) => return Ok(repeat(first.sequence)),
+            Standing::New(known) => known,
+        };
+        let spoken_of = self.spoken_of(&header)?;
         let verdict = self.tasks.judge(&header)?;
         if let Some(task) = self.tasks.label(&header, &verdict) {
             Arc::make_mut(&mut header).task = Some(task);
         }
-        let route = self.route(&header, &self.listeners(&header, &verdict))?;
+        let listeners = self.listeners(&header, &verdict);
+        let route = self.route(&header, &known, &listeners)?;
         if let Some(facts) = &header.flow {
             self.flow.accept(&header.id, facts)?;
         }
         self.tasks.perform(now, sequence, &header, verdict);
-        self.dedupe.remember(key, sequence, header.fingerprint);
+        self.dedupe.remember_message(&header, &known, sequence);
         for party in &route.fresh {
             self.places.open_inbox(self.places.next_id(0), party);
         }
         self.deliver(sequence, &header, &route.places);
         let mut then = Outcome::default();
-        self.settle_in_band(now, sequence + 1, &header, &mut then);
+        self.settle_in_band(now, sequence + 1, &header, spoken_of, &mut then);
         let channels = self.channels.matching(&header);
         let record = Record::Published {
             at: now,
@@ -171,26 +177,14 @@ fn order_key(header: &Header) -> OrderKey {
     OrderKey(NonZeroU32::new((hash >> 32) as u32 | 1))
 }
 
-fn repeat(first: First, header: &Header) -> Result<Publication, Rejection> {
-    if !first.is_repeated_by(header.fingerprint) {
-        let pointer = match header.dialect {
-            DialectName::Aee | DialectName::Aep => "/id",
-            DialectName::Uai if header.dedupe_key == header.id => "/message_id",
-            DialectName::Uai => "/delivery/idempotency_key",
-        };
-        let detail = format!(
-            "expected the bytes that {} first sent under {:?}",
-            header.sender, header.dedupe_key
-        );
-        return Err(Fault::new(Code::IdConflict, pointer, "ARCHITECTURE dedupe", detail).into());
-    }
-    Ok(Publication {
-        sequence: first.sequence,
+fn repeat(sequence: u64) -> Publication {
+    Publication {
+        sequence,
         duplicate: true,
         recipients: Vec::new(),
         record: None,
         wake: Vec::new(),
         channels: Vec::new(),
         then: Outcome::default(),
-    })
+    }
 }

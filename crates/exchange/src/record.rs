@@ -20,10 +20,10 @@
 //! copy. The head holds the whole header except what the AEP flow machine acts on, which is read
 //! again from the envelope when state is rebuilt.
 
-mod delivery;
+pub(crate) mod delivery;
 mod published;
 mod step;
-mod wire;
+pub(crate) mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -33,9 +33,8 @@ use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use bytes::Bytes;
 use protocol::{Filter, Header, Party, Timestamp, json};
-use std::fmt;
 use std::sync::Arc;
-use wire::{Reader, put_text, put_varint};
+use wire::{ReadRecord as _, Reader, put_text, put_varint};
 
 /// The version of every body this build writes, and the only one it reads.
 const VERSION: u8 = 1;
@@ -218,16 +217,7 @@ impl Ending {
 }
 
 /// What is wrong with a record's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordError(pub &'static str);
-
-impl fmt::Display for RecordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for RecordError {}
+pub use protocol::wire::WireError as RecordError;
 
 impl Record {
     /// The journal's kind byte of [`Record::Published`].
@@ -388,7 +378,7 @@ fn decode_subscription(reader: &mut Reader<'_>) -> Result<Record, RecordError> {
     })
 }
 
-fn filter_from(text: &str) -> Result<Filter, RecordError> {
+pub(crate) fn filter_from(text: &str) -> Result<Filter, RecordError> {
     let wrong = RecordError("expected a filter as JSON");
     let document = json::read(text.as_bytes(), json::Limits::default()).map_err(|_| wrong)?;
     Filter::from_json(document.root()).map_err(|_| wrong)

@@ -53,9 +53,49 @@ struct Subscription {
     deliver_to: Option<Party>,
 }
 
+/// A subscription as it is kept, without its place.
+pub(crate) struct Kept<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) id: PlaceId,
+    pub(crate) filter: &'s Filter,
+    /// The party and inbox that it feeds instead of its own place.
+    pub(crate) forward: Option<(&'s Party, PlaceId)>,
+}
+
 impl Subscriptions {
     pub(crate) fn count(&self) -> usize {
         self.by_name.len()
+    }
+
+    /// All subscriptions in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Kept<'_>> {
+        self.by_name.iter().filter_map(|(name, subscription)| {
+            let id = subscription.id;
+            let party = subscription.deliver_to.as_ref();
+            Some(Kept {
+                name,
+                id,
+                filter: self.matcher.filter(id.0)?,
+                forward: party.zip(self.forwards.get(&id).copied()),
+            })
+        })
+    }
+
+    /// Adds a subscription whose place is open.
+    pub(crate) fn insert(
+        &mut self,
+        id: PlaceId,
+        name: &str,
+        filter: Filter,
+        forward: Option<(Party, PlaceId)>,
+    ) {
+        let deliver_to = forward.map(|(party, inbox)| {
+            self.forwards.insert(id, inbox);
+            party
+        });
+        self.matcher.insert(id.0, filter);
+        self.by_name
+            .insert(name.into(), Subscription { id, deliver_to });
     }
 
     /// The places of all subscriptions that want this message, perhaps one place several times.
@@ -231,14 +271,11 @@ impl Exchange {
         if let Some(settings) = settings {
             self.places.change(id, |place, _| place.configure(settings));
         }
-        if let (Some(party), Some(inbox)) = (&deliver_to, inbox) {
-            self.places.open_inbox(inbox, party);
-            self.subscriptions.forwards.insert(id, inbox);
+        let forward = deliver_to.zip(inbox);
+        if let Some((party, inbox)) = &forward {
+            self.places.open_inbox(*inbox, party);
         }
-        self.subscriptions.matcher.insert(id.0, filter);
-        self.subscriptions
-            .by_name
-            .insert(name.into(), Subscription { id, deliver_to });
+        self.subscriptions.insert(id, name, filter, forward);
     }
 
     pub(crate) fn drop_subscription(&mut self, id: PlaceId) {

@@ -241,6 +241,7 @@ codes! {
     }
     Conflict {
         IdConflict = "id_conflict", "this sender already used the id for other bytes";
+        IdempotencyConflict = "idempotency_conflict", "this sender already used the idempotency key for another message";
         AmbiguousId = "ambiguous_id", "several senders used this id";
         SubscriptionConflict = "subscription_conflict", "the name already stands for another subscription";
         LeaseLost = "lease_lost", "the delivery was handed to someone else or already settled";

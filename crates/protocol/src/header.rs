@@ -203,13 +203,26 @@ pub struct Header {
     pub settles: Option<Box<Settlement>>,
     /// Work or log.
     pub intake: Intake,
-    /// Two publishes with the same sender and key are the same message. Usually the id; UAI-1 may
-    /// use its idempotency key.
-    pub dedupe_key: Box<str>,
+    /// For each recipient, messages of one sender under one such key are the same message, whatever
+    /// their ids: UAI-1 `delivery.idempotency_key`. Without it only the id says what is the same.
+    pub idempotency_key: Option<Box<str>>,
+    /// The message that this one is a copy of, made for one of its recipients: UAI-1
+    /// `origin_message_id` of a split copy.
+    pub origin: Option<Box<str>>,
     /// What it does to a task.
     pub step: Option<task::Step>,
     /// What the AEP flow machine acts on, for the event types that move it.
     pub flow: Option<Box<aep::flow::Facts>>,
-    /// Digest of what must be equal for a repeat to be a duplicate and not a conflict: the bytes.
+    /// Digest of what must be equal for a repeat to be a duplicate and not a conflict: the bytes; in
+    /// UAI-1 what a retry keeps.
     pub fingerprint: Digest,
+}
+
+impl Header {
+    /// Under which text two messages of one sender to one recipient are the same: the idempotency
+    /// key, or else the id.
+    #[must_use]
+    pub fn dedupe_key(&self) -> &str {
+        self.idempotency_key.as_deref().unwrap_or(&self.id)
+    }
 }

@@ -7,10 +7,13 @@
 )]
 
 mod best_effort;
+mod crash;
 mod delivery;
 mod fairness;
 mod publish;
 mod restart;
+mod retention;
+mod start;
 mod tail;
 mod tasks;
 mod world;

@@ -47,7 +47,8 @@ fn write_header(out: &mut String, header: &Header) {
         priority,
         deadline,
         intake,
-        dedupe_key,
+        idempotency_key: _,
+        origin: _,
         step: _,
         flow: _,
         retry: _,
@@ -93,7 +94,7 @@ fn write_header(out: &mut String, header: &Header) {
         Intake::Log => "log",
     };
     let _ = write!(out, ",\"intake\":\"{intake}\",\"dedupe_key\":");
-    push_string(out, dedupe_key);
+    push_string(out, header.dedupe_key());
     out.push('}');
 }
 

@@ -240,6 +240,7 @@ fn write_fate(out: &mut String, fate: &PlaceFate, accepted_at: Timestamp) {
         | Standing::Expired
         | Standing::Dead
         | Standing::Refused
+        | Standing::Duplicate
         | Standing::Removed => "again_at",
     };
     for (name, moment) in [("at", at), (until_name, *until)] {

@@ -158,6 +158,42 @@ impl Lanes {
         self.lanes.iter().filter_map(oldest).min()
     }
 
+    /// What waits here of messages before `first`.
+    pub(crate) fn before(&self, first: u64) -> impl Iterator<Item = u64> {
+        self.lanes.iter().flat_map(move |lane| {
+            let fresh = lane.fresh.iter().map(|fresh| fresh.sequence);
+            let again = lane.again.range(..first).map(|(sequence, _)| *sequence);
+            fresh
+                .take_while(move |sequence| *sequence < first)
+                .chain(again)
+        })
+    }
+
+    /// The deliveries of one lane that were never handed out, ascending.
+    pub(crate) fn fresh(
+        &self,
+        priority: Priority,
+    ) -> impl ExactSizeIterator<Item = (u64, OrderKey)> {
+        let [first, ..] = &self.lanes;
+        let lane = self.lanes.get(rank(priority)).unwrap_or(first);
+        lane.fresh.iter().map(|one| (one.sequence, one.key))
+    }
+
+    /// What is ready again, in all lanes.
+    pub(crate) fn again(&self) -> impl Iterator<Item = Candidate> {
+        let lanes = self.lanes.iter().zip(PRIORITIES);
+        lanes.flat_map(|(lane, priority)| {
+            lane.again
+                .iter()
+                .map(move |(sequence, (key, tries))| Candidate {
+                    sequence: *sequence,
+                    priority,
+                    key: *key,
+                    tries: tries.clone(),
+                })
+        })
+    }
+
     /// The lane whose turn it is.
     fn choose(&mut self) -> Option<usize> {
         let waits = |lane: &Lane| !lane.fresh.is_empty() || !lane.again.is_empty();

@@ -23,8 +23,14 @@ pub(super) struct Route {
 const SCAN_MAX: usize = 32;
 
 impl Exchange {
-    /// `listeners` are parties that get it although it is not addressed to them.
-    pub(super) fn route(&self, header: &Header, listeners: &[Party]) -> Result<Route, Fault> {
+    /// `known` are recipients that had the message before: it does not go to them again. `listeners`
+    /// are parties that get it although it is not addressed to them.
+    pub(super) fn route(
+        &self,
+        header: &Header,
+        known: &[Party],
+        listeners: &[Party],
+    ) -> Result<Route, Fault> {
         let mut route = Route::default();
         match header.intake {
             Intake::Log => return Ok(route),
@@ -35,6 +41,10 @@ impl Exchange {
             let prefix = wildcard_prefix(party);
             if prefix.is_some() && header.act != Act::Inform {
                 return Err(wildcard_not_allowed(header, party));
+            }
+            if known.contains(party) {
+                route.lines.push((party.clone(), RecipientState::Duplicate));
+                continue;
             }
             match prefix {
                 // A channel stands for its subscribers, who are found by their filters.
@@ -58,7 +68,10 @@ impl Exchange {
             }
         }
         for place in self.subscriptions.places_for(header) {
-            route.add(place);
+            let is_known = |party| self.places.inbox(party) == Some(place);
+            if !known.iter().any(is_known) {
+                route.add(place);
+            }
         }
         let (count, max) = (route.places.len(), self.settings.fan_out_max);
         if count > max {
@@ -91,8 +104,8 @@ impl Exchange {
 
     /// A message that reaches some of its recipients is accepted; one that reaches none is not.
     fn check_room(&self, route: &Route) -> Result<(), Fault> {
-        let is_refused = |(_, state): &(Party, RecipientState)| *state == RecipientState::Refused;
-        if route.lines.is_empty() || !route.lines.iter().all(is_refused) {
+        let has = |wanted| route.lines.iter().any(|(_, state)| *state == wanted);
+        if has(RecipientState::Stored) || !has(RecipientState::Refused) {
             return Ok(());
         }
         let max = self.settings.places_max;

@@ -1,6 +1,6 @@
 //! The bodies of records about deliveries and the places they come from.
 
-use super::wire::{Reader, put_text, put_varint};
+use super::wire::{ReadRecord as _, Reader, put_text, put_varint};
 use super::{Ending, FailedDelivery, Failure, Record, RecordError};
 use crate::delivery_settings::{DeliverySettings, Order};
 use crate::place::{PlaceId, PlaceName};

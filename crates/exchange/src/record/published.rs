@@ -2,7 +2,7 @@
 //!
 //! Replay reads one of these per message, so it allocates only what the header owns.
 
-use super::wire::{Reader, put_text, put_varint};
+use super::wire::{ReadRecord as _, Reader, put_text, put_varint};
 use super::{Record, RecordError, delivery, step};
 use crate::place::PlaceId;
 use crate::publish::RecipientState;
@@ -20,17 +20,18 @@ const TASK: u16 = 1 << 3;
 const SESSION: u16 = 1 << 4;
 const INTENT: u16 = 1 << 5;
 const DEADLINE: u16 = 1 << 6;
-/// The dedupe key is not the id.
-const DEDUPE_KEY: u16 = 1 << 7;
+const IDEMPOTENCY_KEY: u16 = 1 << 7;
 const LOG: u16 = 1 << 8;
 const MOVES_FLOW: u16 = 1 << 9;
 const RETRY: u16 = 1 << 10;
 const STEP: u16 = 1 << 11;
-const FLAGS_KNOWN: u16 = (1 << 12) - 1;
+const ORIGIN: u16 = 1 << 12;
+const FLAGS_KNOWN: u16 = (1 << 13) - 1;
 
 /// The receipt line is the next of the header's recipients, so its text is not repeated.
 const LINE_IN_ORDER: u8 = 1;
 const LINE_REFUSED: u8 = 1 << 1;
+const LINE_DUPLICATE: u8 = 1 << 2;
 
 const DIALECTS: [DialectName; 3] = [DialectName::Aee, DialectName::Aep, DialectName::Uai];
 const PRIORITIES: [Priority; 4] = [
@@ -79,14 +80,14 @@ impl Head<'_> {
             (SESSION, &header.session),
             (INTENT, &header.intent),
         ];
-        let has_key = header.dedupe_key != header.id;
         let mut flags = 0;
         for (flag, text) in texts {
             flags |= if text.is_some() { flag } else { 0 };
         }
         for (flag, is_set) in [
             (DEADLINE, header.deadline.is_some()),
-            (DEDUPE_KEY, has_key),
+            (IDEMPOTENCY_KEY, header.idempotency_key.is_some()),
+            (ORIGIN, header.origin.is_some()),
             (LOG, header.intake == Intake::Log),
             (MOVES_FLOW, self.moves_flow),
             (RETRY, header.retry.is_some()),
@@ -104,8 +105,11 @@ impl Head<'_> {
         if let Some(deadline) = header.deadline {
             out.extend_from_slice(&deadline.as_millis().to_le_bytes());
         }
-        if has_key {
-            put_text(out, &header.dedupe_key);
+        for text in [&header.idempotency_key, &header.origin]
+            .into_iter()
+            .flatten()
+        {
+            put_text(out, text);
         }
         if let Some(retry) = &header.retry {
             delivery::put_retry(out, retry);
@@ -128,11 +132,12 @@ impl Head<'_> {
         let mut named = self.header.recipients.iter();
         for (party, state) in self.recipients {
             let in_order = named.next() == Some(party);
-            let refused = match state {
+            let state = match state {
                 RecipientState::Stored => 0,
                 RecipientState::Refused => LINE_REFUSED,
+                RecipientState::Duplicate => LINE_DUPLICATE,
             };
-            out.push(refused | if in_order { LINE_IN_ORDER } else { 0 });
+            out.push(state | if in_order { LINE_IN_ORDER } else { 0 });
             if !in_order {
                 put_text(out, party.as_str());
             }
@@ -175,6 +180,7 @@ pub(super) fn decode(body: &Bytes) -> Result<Record, RecordError> {
         match line & !LINE_IN_ORDER {
             0 => Ok((party, RecipientState::Stored)),
             LINE_REFUSED => Ok((party, RecipientState::Refused)),
+            LINE_DUPLICATE => Ok((party, RecipientState::Duplicate)),
             _ => Err(RecordError("expected known flags of a receipt line")),
         }
     })?;
@@ -203,28 +209,25 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
     let id: Box<str> = reader.text()?.into();
     let sender = reader.party()?;
     let kind = reader.text()?.into();
-    let mut text = |flag: u16| -> Result<Option<Box<str>>, RecordError> {
-        if has(flag) {
-            Ok(Some(reader.text()?.into()))
+    let text = |reader: &mut Reader<'_>, flag| -> Result<Option<Box<str>>, RecordError> {
+        Ok(if has(flag) {
+            Some(reader.text()?.into())
         } else {
-            Ok(None)
-        }
+            None
+        })
     };
-    let conversation = text(CONVERSATION)?;
-    let correlation = text(CORRELATION)?;
-    let cause = text(CAUSE)?;
-    let task = text(TASK)?;
-    let session = text(SESSION)?;
-    let intent = text(INTENT)?;
+    let conversation = text(reader, CONVERSATION)?;
+    let correlation = text(reader, CORRELATION)?;
+    let cause = text(reader, CAUSE)?;
+    let task = text(reader, TASK)?;
+    let session = text(reader, SESSION)?;
+    let intent = text(reader, INTENT)?;
     let deadline = match has(DEADLINE) {
         true => Some(Timestamp::from_millis(i64::from_le_bytes(reader.array()?))),
         false => None,
     };
-    let dedupe_key = if has(DEDUPE_KEY) {
-        reader.text()?.into()
-    } else {
-        id.clone()
-    };
+    let idempotency_key = text(reader, IDEMPOTENCY_KEY)?;
+    let origin = text(reader, ORIGIN)?;
     let retry = match has(RETRY) {
         true => Some(Box::new(delivery::retry_from(reader)?)),
         false => None,
@@ -250,7 +253,8 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         priority,
         deadline,
         intake: if has(LOG) { Intake::Log } else { Intake::Work },
-        dedupe_key,
+        idempotency_key,
+        origin,
         retry,
         settles: None,
         step,

@@ -63,7 +63,7 @@ fn header() -> impl Strategy<Value = Header> {
         0..Act::ALL.len(),
         0..4_usize,
         any::<bool>(),
-        any::<bool>(),
+        (maybe(), maybe()),
     );
     let lists = (
         prop::collection::vec(party(), 0..4),
@@ -77,65 +77,56 @@ fn header() -> impl Strategy<Value = Header> {
         prop::option::of(retry),
         prop::option::of(step()),
     );
-    (
-        words,
-        [text(), text(), text()],
-        party(),
-        lists,
-        optional,
-        rest,
-    )
-        .prop_map(
-            |(
-                (dialect, act, priority, is_log, same_key),
-                [id, kind, key],
+    (words, [text(), text()], party(), lists, optional, rest).prop_map(
+        |((dialect, act, priority, is_log, keys), [id, kind], sender, lists, optional, rest)| {
+            let [conversation, correlation, cause, task, session, intent] = optional;
+            Header {
+                dialect: [DialectName::Aee, DialectName::Aep, DialectName::Uai][dialect],
+                idempotency_key: keys.0,
+                origin: keys.1,
+                id,
                 sender,
-                lists,
-                optional,
-                rest,
-            )| {
-                let [conversation, correlation, cause, task, session, intent] = optional;
-                Header {
-                    dialect: [DialectName::Aee, DialectName::Aep, DialectName::Uai][dialect],
-                    dedupe_key: if same_key { id.clone() } else { key },
-                    id,
-                    sender,
-                    act: Act::ALL[act],
-                    kind,
-                    recipients: lists.0,
-                    topics: lists.1,
-                    conversation,
-                    correlation,
-                    cause,
-                    task,
-                    session,
-                    intent,
-                    priority: [
-                        Priority::Low,
-                        Priority::Normal,
-                        Priority::High,
-                        Priority::Urgent,
-                    ][priority],
-                    deadline: rest.0.map(Timestamp::from_millis),
-                    intake: if is_log { Intake::Log } else { Intake::Work },
-                    retry: rest.2.map(|(max_attempts, backoff_ms)| {
-                        Box::new(Retry {
-                            max_attempts: Some(max_attempts),
-                            backoff_ms,
-                            ..Retry::default()
-                        })
-                    }),
-                    settles: None,
-                    step: rest.3,
-                    flow: None,
-                    fingerprint: Digest(rest.1),
-                }
-            },
-        )
+                act: Act::ALL[act],
+                kind,
+                recipients: lists.0,
+                topics: lists.1,
+                conversation,
+                correlation,
+                cause,
+                task,
+                session,
+                intent,
+                priority: [
+                    Priority::Low,
+                    Priority::Normal,
+                    Priority::High,
+                    Priority::Urgent,
+                ][priority],
+                deadline: rest.0.map(Timestamp::from_millis),
+                intake: if is_log { Intake::Log } else { Intake::Work },
+                retry: rest.2.map(|(max_attempts, backoff_ms)| {
+                    Box::new(Retry {
+                        max_attempts: Some(max_attempts),
+                        backoff_ms,
+                        ..Retry::default()
+                    })
+                }),
+                settles: None,
+                step: rest.3,
+                flow: None,
+                fingerprint: Digest(rest.1),
+            }
+        },
+    )
 }
 
 fn published() -> impl Strategy<Value = Record> {
-    let lines = prop::collection::vec((party(), any::<bool>()), 0..4);
+    let states = prop::sample::select(vec![
+        RecipientState::Stored,
+        RecipientState::Refused,
+        RecipientState::Duplicate,
+    ]);
+    let lines = prop::collection::vec((party(), states), 0..4);
     let places = prop::collection::vec(any::<u32>().prop_map(PlaceId), 0..5);
     let envelope = prop::collection::vec(any::<u8>(), 0..64);
     (
@@ -149,22 +140,11 @@ fn published() -> impl Strategy<Value = Record> {
     )
         .prop_map(
             |(header, others, as_named, places, at, moves_flow, envelope)| {
-                let state = |refused| {
-                    if refused {
-                        RecipientState::Refused
-                    } else {
-                        RecipientState::Stored
-                    }
-                };
                 let named = header.recipients.iter().filter(|_| as_named);
                 let mut recipients: Vec<_> = named
                     .map(|party| (party.clone(), RecipientState::Stored))
                     .collect();
-                recipients.extend(
-                    others
-                        .into_iter()
-                        .map(|(party, refused)| (party, state(refused))),
-                );
+                recipients.extend(others);
                 Record::Published {
                     at: Timestamp::from_millis(at),
                     header: Arc::new(header),
@@ -307,7 +287,8 @@ fn small() -> Record {
         priority: Priority::Normal,
         deadline: None,
         intake: Intake::Work,
-        dedupe_key: "m1".into(),
+        idempotency_key: None,
+        origin: None,
         retry: None,
         settles: None,
         step: None,

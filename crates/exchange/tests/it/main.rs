@@ -8,11 +8,14 @@
 
 mod dedupe;
 mod groups;
+mod keys;
 mod leases;
 mod live;
 mod model;
 mod rebuild;
+mod retain;
 mod routing;
+mod snapshot;
 mod subscriptions;
 mod tasks;
 mod world;

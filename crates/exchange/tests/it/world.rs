@@ -36,7 +36,8 @@ impl Message {
             priority: Priority::Normal,
             deadline: None,
             intake: Intake::Work,
-            dedupe_key: id.into(),
+            idempotency_key: None,
+            origin: None,
             retry: None,
             settles: None,
             step: None,
@@ -247,10 +248,27 @@ impl World {
 
     /// The state after a restart, from the bytes of the journal.
     pub fn rebuilt(&self) -> World {
+        self.rebuilt_with(|_| {})
+    }
+
+    /// The same, when something was known before the first record was read.
+    pub fn rebuilt_with(&self, prepare: impl FnOnce(&mut Exchange)) -> World {
         let mut exchange = Exchange::new(self.settings.clone());
-        for (at, (kind, body)) in self.journal.iter().enumerate() {
+        prepare(&mut exchange);
+        self.apply(&mut exchange, 0..self.journal.len());
+        self.after_restart(exchange)
+    }
+
+    /// Applies some of the records.
+    pub fn apply(&self, exchange: &mut Exchange, which: std::ops::Range<usize>) {
+        for at in which {
+            let (kind, body) = &self.journal[at];
             exchange.apply(at as u64 + 1, Record::decode(*kind, body).unwrap());
         }
+    }
+
+    /// This world with another exchange.
+    pub fn after_restart(&self, exchange: Exchange) -> World {
         World {
             exchange,
             settings: self.settings.clone(),

@@ -97,7 +97,7 @@ async fn play(arguments: &Arguments, client: &Client) -> Result<Answer, Failure>
         };
         let message = Message::read(&delivery.envelope)?;
         let header = &message.header;
-        let key = (header.sender.clone(), header.dedupe_key.clone());
+        let key = (header.sender.clone(), header.dedupe_key().to_owned());
         if handled.contains(&key) {
             say(Did::Skipped, &header.id, &header.kind, "")?;
         } else {

@@ -5,6 +5,7 @@
 
 use super::Plan;
 use super::value::{address, flag, folder, whole, word};
+use broker::Owed;
 use journal::Durability;
 use protocol::{AeePolicy, Mode};
 
@@ -64,6 +65,22 @@ macro_rules! number {
             read: |plan| plan.$($field).+.to_string(),
             write: |plan, text| {
                 whole(text, $least, $most).map(|number| plan.$($field).+ = number)
+            },
+        }
+    };
+}
+
+/// A limit that 0 takes away.
+macro_rules! limit {
+    ($name:literal, $($field:ident).+, $doc:literal) => {
+        Setting {
+            name: $name,
+            doc: $doc,
+            is_text: false,
+            read: |plan| plan.$($field).+.unwrap_or(0).to_string(),
+            write: |plan, text| {
+                whole(text, 0, u64::MAX)
+                    .map(|number: u64| plan.$($field).+ = (number > 0).then_some(number))
             },
         }
     };
@@ -231,6 +248,52 @@ pub static SETTINGS: &[Setting] = &[
         1,
         broker.best_effort_max,
         "Messages that may wait for a best-effort reader before it is taken to the newest."
+    ),
+    number!(
+        "dedupe_recent_max",
+        1024,
+        broker.dedupe_recent_max,
+        "Keys of messages, for knowing repeats, kept in memory before they go to files; about 60 bytes each."
+    ),
+    number!(
+        "dedupe_filter_bytes_max",
+        0,
+        broker.dedupe_filter_bytes_max,
+        "Bytes of memory for the filters of those files, about 1.5 a message; beyond it filters are read from the files."
+    ),
+    number!(
+        "checkpoint_every_records",
+        1000,
+        broker.checkpoint_every_records,
+        "Records after which the state is written down again; a start reads the records after the last time."
+    ),
+    number!(
+        "checkpoint_every_ms",
+        1000,
+        broker.checkpoint_every_ms,
+        "Milliseconds after which the state is written down again if anything changed."
+    ),
+    limit!(
+        "retention_age_ms",
+        broker.retention.age_ms,
+        "Milliseconds after which messages may go; 0 keeps them for ever."
+    ),
+    limit!(
+        "retention_bytes",
+        broker.retention.bytes,
+        "Bytes of the journal beyond which its oldest messages may go; 0 for no limit."
+    ),
+    limit!(
+        "retention_records",
+        broker.retention.records,
+        "Records of the journal beyond which its oldest messages may go; 0 for no limit."
+    ),
+    text!(
+        "retention_owed",
+        "What becomes of a message that may go and is still owed to somebody, or is a dead letter: keep it and everything after it, or drop it and end its deliveries.",
+        |plan| plan.broker.retention.owed.as_str().into(),
+        |plan, text| word(Owed::parse(text), "keep, drop")
+            .map(|owed| plan.broker.retention.owed = owed)
     ),
     number!(
         "lease_ms",

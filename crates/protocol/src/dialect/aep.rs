@@ -183,7 +183,8 @@ fn header(doc: Value<'_>, row: Option<&EventType>, slots: &Slots<'_>) -> Option<
     let role = role(row);
     Some(Header {
         dialect: DialectName::Aep,
-        dedupe_key: id.clone(),
+        idempotency_key: None,
+        origin: None,
         id,
         sender: Party::parse(&slots.text(Field::Source)?),
         act: row.map_or(Act::Inform, |row| row.act),

@@ -48,7 +48,8 @@ fn header(n: u64, task: u8, doing: &Doing) -> Header {
     let id: Box<str> = format!("m{n}").into();
     Header {
         dialect,
-        dedupe_key: id.clone(),
+        idempotency_key: None,
+        origin: None,
         id,
         sender: Party::parse(sender),
         act: Act::Inform,

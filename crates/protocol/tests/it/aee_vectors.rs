@@ -74,7 +74,7 @@ fn the_header_holds_what_an_exchange_acts_on() {
     );
     assert_eq!(header.priority, Priority::High);
     assert_eq!(header.deadline, Some(NOW.plus_millis(1_500)));
-    assert_eq!(header.dedupe_key, header.id);
+    assert_eq!((header.idempotency_key, header.origin), (None, None));
     assert_eq!(
         header.fingerprint,
         interwire_protocol::digest(TASK.as_bytes())

@@ -51,7 +51,8 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
             Type::Result | Type::Event | Type::Error | Type::Stream => None,
         },
         intake,
-        dedupe_key: id.clone(),
+        idempotency_key: None,
+        origin: None,
         id,
         step: match intake {
             Intake::Work => step(kind, view),

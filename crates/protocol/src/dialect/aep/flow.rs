@@ -14,6 +14,7 @@ mod budgets;
 mod deliveries;
 mod recent;
 mod requests;
+mod snapshot;
 
 pub use amount::Amount;
 pub use recent::KEY_BYTES_MAX;

@@ -18,6 +18,8 @@ use crate::shape::{Shape, Want, optional, required};
 pub(super) const MULTI_AGENT: &str = "urn:uai:ext:multi-agent";
 /// Says which recipient does what (UAI 9.1 M8).
 pub(super) const ASSIGNMENT: &str = "urn:uai:ext:assignment";
+/// Says of which message this is a copy for one recipient (UAI 9.2 B2).
+pub(super) const SPLIT: &str = "urn:uai:ext:split";
 /// Holds a signature (UAI 9.10 G3).
 pub(super) const SIGNATURE: &str = "urn:uai:ext:signature";
 
@@ -28,7 +30,7 @@ const VERSION: &str = "1";
 static PAYLOADS: [(&str, &Shape, &str); 7] = [
     (MULTI_AGENT, &MULTI_AGENT_PAYLOAD, "UAI 9.1 M3"),
     (ASSIGNMENT, &ASSIGNMENT_PAYLOAD, "UAI 9.1 M8"),
-    ("urn:uai:ext:split", &SPLIT_PAYLOAD, "UAI 9.2 B2"),
+    (SPLIT, &SPLIT_PAYLOAD, "UAI 9.2 B2"),
     ("urn:uai:ext:ack-policy", &ACK_POLICY_PAYLOAD, "UAI 4 D12"),
     ("urn:uai:ext:group", &GROUP_PAYLOAD, "UAI 9.4 C2"),
     ("urn:uai:ext:claim", &CLAIM_PAYLOAD, "UAI 9.8 X1"),

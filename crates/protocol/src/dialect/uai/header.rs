@@ -1,11 +1,12 @@
 //! The neutral header of a valid envelope.
 //!
 //! Runs only when nothing was refused, so a member that is there has its type. Implements the UAI-1
-//! column of the header and UAI 9.3 Q2.
+//! column of the header, UAI 4 D6 and UAI 9.3 Q2.
 
 use std::borrow::Cow;
 
 use super::act::{act, answered, step};
+use super::extension;
 use super::grammar;
 use super::routing::Routing;
 use crate::json::Value;
@@ -28,7 +29,10 @@ pub(super) fn header(
         .or_else(|| owned(delivery, "task_ref"));
     Some(Header {
         dialect: DialectName::Uai,
-        dedupe_key: id.clone(),
+        idempotency_key: owned(delivery, "idempotency_key"),
+        origin: extension::payloads(doc, extension::SPLIT)
+            .next()
+            .and_then(|(_, split)| owned(split, "origin_message_id")),
         id,
         sender: party(doc.get("source")?)?,
         act,

@@ -55,7 +55,7 @@ fn an_event_gives_the_facts_that_an_exchange_acts_on() {
     let found = header(&text);
     assert_eq!(found.dialect, DialectName::Aep);
     assert_eq!(
-        (&*found.id, &*found.dedupe_key, &*found.kind),
+        (&*found.id, found.dedupe_key(), &*found.kind),
         ("e1", "e1", "task.submitted")
     );
     assert_eq!(found.sender, Party::parse("agent:planner"));

@@ -1,9 +1,11 @@
 //! What a valid envelope's header says.
 
-use interwire_protocol::dialect::uai::build::{Ack, FinalReport, Handoff, Message, TaskStatus};
-use interwire_protocol::{Act, DialectName, Intake, Party, Priority};
+use interwire_protocol::dialect::uai::build::{
+    Ack, Envelope, FinalReport, Handoff, Message, TaskStatus,
+};
+use interwire_protocol::{Act, DialectName, Intake, Party, Priority, digest};
 
-use super::{agent, directive, header, heading, now, of};
+use super::{agent, directive, edited, header, heading, now, of};
 
 #[test]
 fn every_fact_is_in_its_place() {
@@ -18,7 +20,9 @@ fn every_fact_is_in_its_place() {
         .unwrap();
     let header = header(&text);
     assert_eq!(header.dialect, DialectName::Uai);
-    assert_eq!((&*header.id, &*header.dedupe_key), ("msg_1", "msg_1"));
+    assert_eq!(&*header.id, "msg_1");
+    assert_eq!(header.idempotency_key.as_deref(), Some(header.dedupe_key()));
+    assert_eq!(header.origin, None);
     assert_eq!(&*header.kind, "uai.agent.message.v1");
     assert_eq!(header.sender, Party::parse("agent:a"));
     assert_eq!(
@@ -149,20 +153,89 @@ fn task_and_intent_come_from_the_body_first() {
     );
 }
 
+/// UAI 4 D6: profile, source, correlation and body.
 #[test]
-fn a_retry_is_a_duplicate_and_any_other_change_a_conflict() {
-    let first = header(&directive().write().unwrap()).fingerprint;
-    let retry = header(&directive().retry_count(3).write().unwrap());
-    assert_eq!(retry.fingerprint, first);
-    for other in [
-        directive().priority(Priority::High),
-        directive().also_to(agent("c")),
-        directive().correlation("other"),
-        directive().idempotency_key("another-key"),
-        Message::new("directive", "Look away.").envelope(heading("msg_1", agent("a"), agent("b"))),
+fn under_an_idempotency_key_what_is_asked_for_makes_the_message() {
+    let message = |text: &str, id, from| {
+        let envelope =
+            Message::new("directive", text).envelope(heading(id, agent(from), agent("b")));
+        envelope
+            .idempotency_key("the-same-key")
+            .correlation("cor_1")
+    };
+    let of = |envelope: Envelope| header(&envelope.write().unwrap()).fingerprint;
+    let first = || message("Look at it.", "msg_1", "a");
+    for same in [
+        first().retry_count(3),
+        first().priority(Priority::High),
+        first().also_to(agent("c")),
+        first().expires_at(now().plus_millis(9)),
+        first().idempotency_key("another-key"),
+        message("Look at it.", "msg_2", "a"),
     ] {
-        assert_ne!(header(&other.write().unwrap()).fingerprint, first);
+        assert_eq!(of(same), of(first()));
     }
+    for other in [
+        first().correlation("other"),
+        message("Look away.", "msg_1", "a"),
+        message("Look at it.", "msg_1", "d"),
+    ] {
+        assert_ne!(of(other), of(first()));
+    }
+    let text = first().write().unwrap();
+    let parts: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let literal = serde_json::json!({
+        "profile": parts["profile"], "source_id": parts["source"]["id"],
+        "correlation_id": parts["conversation"]["correlation_id"], "body": parts["body"],
+    });
+    let canonical = serde_json_canonicalizer::to_string(&literal).unwrap();
+    assert_eq!(header(&text).fingerprint, digest(canonical.as_bytes()));
+}
+
+#[test]
+fn without_an_idempotency_key_a_retry_is_a_duplicate_and_any_other_change_a_conflict() {
+    let request = || {
+        of(
+            "uai.intent.request.v1",
+            r#"{"intent":"find_agents","subject":"s"}"#,
+        )
+    };
+    let keyless = |envelope: Envelope| {
+        let text = edited(
+            &envelope.write().unwrap(),
+            &[("/delivery/idempotency_key", "")],
+        );
+        let header = header(&text);
+        assert_eq!(
+            (&header.idempotency_key, header.dedupe_key()),
+            (&None, "msg_1")
+        );
+        header.fingerprint
+    };
+    let first = keyless(request());
+    assert_eq!(keyless(request().retry_count(3)), first);
+    for other in [
+        request().priority(Priority::High),
+        request().also_to(agent("c")),
+        request().correlation("other"),
+    ] {
+        assert_ne!(keyless(other), first);
+    }
+}
+
+/// UAI 9.2 B2.
+#[test]
+fn a_split_copy_names_its_origin() {
+    let text = edited(
+        &directive().write().unwrap(),
+        &[(
+            "/extensions",
+            r#"[{"namespace":"urn:uai:ext:split","version":"1","required":false,"payload":
+                {"origin_message_id":"msg_0","origin_canonical_hash":"sha256:0000000000000000000000000000000000000000000000000000000000000000",
+                 "recipient_index":1,"recipient_count":2}}]"#,
+        )],
+    );
+    assert_eq!(header(&text).origin.as_deref(), Some("msg_0"));
 }
 
 #[test]

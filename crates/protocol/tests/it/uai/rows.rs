@@ -157,7 +157,7 @@ fn the_recorded_retry_is_a_duplicate_of_the_recorded_handoff() {
             read(envelope.raw(), Mode::Lenient).header.unwrap()
         })
         .collect();
-    assert_eq!(headers[0].dedupe_key, headers[1].dedupe_key);
+    assert_eq!(headers[0].dedupe_key(), headers[1].dedupe_key());
     assert_eq!(headers[0].fingerprint, headers[1].fingerprint);
 }
 

@@ -20,6 +20,14 @@ impl Amount {
         }
     }
 
+    pub(super) fn millionths(self) -> u128 {
+        self.0
+    }
+
+    pub(super) fn from_millionths(millionths: u128) -> Self {
+        Self(millionths)
+    }
+
     /// True for nothing.
     #[must_use]
     pub fn is_zero(self) -> bool {

@@ -4,7 +4,9 @@
 //! limit. Here an accepted cost is subtracted, which no published fixture contradicts.
 
 use super::recent::{Key, Recent, key};
+use super::snapshot::{amount_from, put_amount, put_recent, recent_from};
 use super::{Amount, Spend};
+use crate::wire::{Reader, WireError};
 use crate::{Code, Fault};
 
 #[derive(Debug, Default)]
@@ -76,6 +78,22 @@ impl Budgets {
         self.0
             .get(&name)
             .map(|budget| budget.limit.minus(budget.spent))
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_recent(out, &self.0, |out, budget| {
+            put_amount(out, budget.limit);
+            put_amount(out, budget.spent);
+        });
+    }
+
+    pub fn decode(&mut self, reader: &mut Reader<'_>) -> Result<(), WireError> {
+        recent_from(reader, &mut self.0, |reader| {
+            Ok(Budget {
+                limit: amount_from(reader)?,
+                spent: amount_from(reader)?,
+            })
+        })
     }
 
     /// The tenant's own budget, else one established without a tenant.

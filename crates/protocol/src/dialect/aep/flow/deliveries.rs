@@ -5,6 +5,8 @@
 
 use super::Stats;
 use super::recent::{Key, Recent};
+use super::snapshot::{put_recent, recent_from};
+use crate::wire::{Reader, WireError, put_varint};
 
 #[derive(Debug)]
 struct Pending {
@@ -55,6 +57,37 @@ impl Deliveries {
         if self.pending.remove(event).is_some() {
             self.stats.dead_lettered += 1;
         }
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for counter in [
+            self.stats.total_sequences,
+            self.stats.acknowledged,
+            self.stats.dead_lettered,
+            self.stats.last_acknowledged,
+        ] {
+            put_varint(out, counter);
+        }
+        put_recent(out, &self.pending, |out, pending| {
+            put_varint(out, pending.sequence);
+            put_varint(out, u64::from(pending.attempts));
+        });
+    }
+
+    pub fn decode(&mut self, reader: &mut Reader<'_>) -> Result<(), WireError> {
+        self.stats = Stats {
+            total_sequences: reader.varint()?,
+            acknowledged: reader.varint()?,
+            dead_lettered: reader.varint()?,
+            last_acknowledged: reader.varint()?,
+            pending: 0,
+        };
+        recent_from(reader, &mut self.pending, |reader| {
+            Ok(Pending {
+                sequence: reader.varint()?,
+                attempts: reader.small()?,
+            })
+        })
     }
 
     pub fn attempts(&self, event: &str) -> Option<u32> {

@@ -43,6 +43,14 @@ impl<V> Recent<V> {
         self.entries.len()
     }
 
+    /// Every entry, the one inserted longest ago first.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &V)> {
+        self.order.values().filter_map(|key| {
+            let (_, value) = self.entries.get(key)?;
+            Some((key, value))
+        })
+    }
+
     pub fn get(&self, key: &str) -> Option<&V> {
         self.entries.get(key).map(|(_, value)| value)
     }

@@ -3,6 +3,8 @@
 //! Answers to what is not open are carried: the asker may be older than this flow.
 
 use super::recent::{Key, Recent};
+use super::snapshot::{put_recent, recent_from};
+use crate::wire::{Reader, WireError};
 use crate::{Code, Fault};
 
 #[derive(Debug)]
@@ -32,6 +34,14 @@ impl Requests {
         }
         self.open(correlation);
         Ok(())
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_recent(out, &self.0, |_, ()| {});
+    }
+
+    pub fn decode(&mut self, reader: &mut Reader<'_>) -> Result<(), WireError> {
+        recent_from(reader, &mut self.0, |_| Ok(()))
     }
 
     pub fn close(&mut self, correlation: &str) {

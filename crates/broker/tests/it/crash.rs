@@ -1,0 +1,104 @@
+//! Power fails at any moment, with keys and checkpoints half written: every receipt keeps its word.
+
+use crate::world::{event, publish, small};
+use interwire_broker::{Broker, Durability, PlaceName, Settings, Settle, Storage};
+use protocol::{Code, Party};
+use std::sync::Arc;
+use std::time::Duration;
+use testkit::{CrashDisk, Random};
+
+fn open(disk: &CrashDisk, durability: Durability) -> Broker {
+    let settings = Settings {
+        storage: Storage::Folder("unused".into()),
+        durability,
+        ..small()
+    };
+    Broker::open_on(Arc::new(disk.clone()), None, settings, 7).unwrap()
+}
+
+/// Three lives of one journal; in each it publishes, acknowledges, repeats, and then power fails.
+async fn run(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut disk = CrashDisk::new(seed);
+    let durability = if random.one_in(3) {
+        Durability::Os
+    } else {
+        Durability::Fsync
+    };
+    let place = || PlaceName::Inbox(Party::parse("agent.b"));
+    let (mut sent, mut acked) = (0, 0);
+    for life in 0..4 {
+        let broker = open(&disk, durability);
+        let handle = broker.handle();
+        let mut known = 0;
+        for number in 0..sent {
+            let again = publish(
+                &handle,
+                &event(&format!("message-{number:04}"), "agent.b", "{}"),
+            )
+            .await;
+            let is_known = again.unwrap().duplicate;
+            assert!(
+                is_known || durability == Durability::Os,
+                "seed {seed}, life {life}: {number} was taken twice"
+            );
+            // What is lost is the end, and it is lost whole.
+            assert!(
+                known == number || !is_known,
+                "seed {seed}, life {life}: {number} is known without those before"
+            );
+            known += usize::from(is_known);
+        }
+        let counts = handle.counts().await.unwrap().0;
+        assert!(
+            counts.waiting >= sent.saturating_sub(acked),
+            "seed {seed}, life {life}"
+        );
+        for _ in 0..random.below(120) {
+            match random.below(8) {
+                0 => {
+                    let max = 1 + random.index(20);
+                    let pulled = handle
+                        .pull(place(), None, max, Duration::ZERO)
+                        .await
+                        .unwrap();
+                    acked += pulled.len();
+                    let ids = pulled.iter().map(|delivery| delivery.id).collect();
+                    let settled = handle.settle(ids, Settle::Ack).await.unwrap();
+                    assert!(settled.iter().all(Result::is_ok));
+                }
+                1 if sent > 0 => {
+                    let id = format!("message-{:04}", random.index(sent));
+                    let other = publish(&handle, &event(&id, "agent.b", "{\"n\":1}")).await;
+                    assert_eq!(other.unwrap_err().code(), Code::IdConflict);
+                }
+                2 => tokio::time::sleep(Duration::from_millis(random.below(30))).await,
+                _ => {
+                    let id = format!("message-{sent:04}");
+                    let new = publish(&handle, &event(&id, "agent.b", "{}"))
+                        .await
+                        .unwrap();
+                    assert!(!new.duplicate, "seed {seed}: {id} is new");
+                    sent += 1;
+                }
+            }
+        }
+        if random.one_in(4) {
+            broker.close().await;
+            disk = disk.crash();
+        } else {
+            let crashed = disk.crash();
+            broker.close().await;
+            disk = crashed;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_crash_makes_a_message_unknown_or_known_twice() {
+    let asked = std::env::var("INTERWIRE_SEEDS").unwrap_or_default();
+    let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
+    for seed in from.parse().unwrap_or(0)..to.parse().unwrap_or(25) {
+        run(seed).await;
+    }
+}
