@@ -12,6 +12,7 @@ mod conformance;
 mod crash;
 mod demo;
 mod http;
+mod memory;
 mod process;
 mod raw;
 mod serve;
