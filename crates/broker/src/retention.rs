@@ -85,6 +85,7 @@ impl Retainer {
                     first,
                     "old messages were dropped"
                 );
+                self.shared.ring.forget_before(first);
                 self.ask(move |turn| turn.exchange.keep_from(first))?;
             }
             Err(error) => tracing::error!(%error, "old messages cannot be dropped"),

@@ -23,6 +23,17 @@ struct Inside {
     bytes: usize,
 }
 
+impl Inside {
+    /// What was in the first slot is no longer here.
+    fn release(&mut self, slot: Option<Arc<Entry>>) {
+        self.first += 1;
+        if let Some(entry) = slot {
+            self.bytes -= entry.bytes();
+            entry.leave();
+        }
+    }
+}
+
 impl Ring {
     /// A ring that begins with sequence `first`.
     pub(crate) fn new(first: u64, bytes_max: usize) -> Self {
@@ -50,16 +61,23 @@ impl Ring {
             let Some(slot) = inside.slots.pop_front() else {
                 break;
             };
-            inside.first += 1;
-            if let Some(entry) = slot {
-                inside.bytes -= entry.bytes();
-                entry.leave();
-            }
+            inside.release(slot);
         }
     }
 
     fn frame_bytes(&self) -> usize {
         usize::try_from(self.frame_bytes.load(Ordering::Acquire)).unwrap_or(0)
+    }
+
+    /// Lets go of messages before `first`, which are no longer kept.
+    pub(crate) fn forget_before(&self, first: u64) {
+        let mut inside = self.inside.write();
+        while inside.first < first {
+            let Some(slot) = inside.slots.pop_front() else {
+                break;
+            };
+            inside.release(slot);
+        }
     }
 
     /// The entries of `sequences` as far as the ring holds them, about `bytes_max` bytes but at least

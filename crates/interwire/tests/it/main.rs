@@ -13,6 +13,7 @@ mod conformance;
 mod crash;
 mod demo;
 mod http;
+mod memory;
 mod process;
 mod raw;
 mod serve;
