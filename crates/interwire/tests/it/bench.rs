@@ -117,6 +117,31 @@ fn quiet_readers_are_weighed_in_the_process_that_is_named() {
 }
 
 #[test]
+fn readers_that_stop_reading_are_watched_and_told() {
+    // Nobody is cut while the messages pass, however long that takes.
+    let patient = ["--set", "http.write_stall_ms=3600000"];
+    let budget = ["--set", "http.reader_budget_bytes=1048576"];
+    let memory = ["--listen", "127.0.0.1:0", "--ephemeral"];
+    let exchange = Exchange::start(&[&memory[..], &patient, &budget].concat());
+    let pid = exchange.id().to_string();
+    let few = ["stalled", "--stalled-readers", "4", "--messages", "5000"];
+    let rows = bench(&exchange, &[&few[..], &["--pid", &pid]].concat());
+    check(
+        &rows,
+        "stalled",
+        1,
+        &["rate", "before_mib", "peak_mib", "after_mib"],
+    );
+    assert_eq!(
+        (&rows[0]["delivered"], &rows[0]["told"]),
+        (&5_000.0.into(), &4.0.into())
+    );
+    let unnamed = run(&["bench", "stalled", "--url", &exchange.url]);
+    assert_eq!(unnamed.code, Some(1));
+    assert!(unnamed.err.contains("--pid"), "{}", unnamed.err);
+}
+
+#[test]
 fn the_row_of_durability_os_wants_such_an_exchange() {
     let exchange = Exchange::in_memory();
     let wrong = ["bench", "publish", "--url", &exchange.url, "--os-url"];

@@ -4,6 +4,7 @@ use crate::process::{Exchange, task};
 use bytes::Bytes;
 use client::{Error, Event, Filter, From, Outcome, Place, SocketEvent};
 use futures_util::StreamExt as _;
+use std::time::Duration;
 
 fn numbered(n: usize) -> Bytes {
     Bytes::from(task(
@@ -178,4 +179,25 @@ async fn an_exchange_that_is_away_is_an_unreachable_one() {
         client.socket().await.unwrap_err(),
         Error::Unreachable { .. }
     ));
+}
+
+#[tokio::test]
+async fn a_patient_publish_comes_back_until_the_exchange_does() {
+    let exchange = Exchange::in_memory();
+    let address = exchange.url.trim_start_matches("http://").to_owned();
+    let client = exchange.client();
+    exchange.kill();
+    let given_up = client.publish_within(numbered(0), Duration::ZERO).await;
+    assert!(matches!(given_up, Err(Error::Unreachable { .. })));
+    let patient = tokio::spawn(async move {
+        let patience = Duration::from_secs(60);
+        let first = client.publish_within(numbered(1), patience).await.unwrap();
+        let again = client.publish_within(numbered(1), patience).await.unwrap();
+        let refused = client.publish_within("{\"v\":\"1\"}", patience).await;
+        (first, again, refused)
+    });
+    let _again = Exchange::start_again(&["--listen", &address, "--ephemeral"]);
+    let (first, again, refused) = patient.await.unwrap();
+    assert!(!first.duplicate && again.duplicate);
+    assert!(!refused.unwrap_err().is_retryable(), "told at once");
 }
