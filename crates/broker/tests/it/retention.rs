@@ -166,9 +166,11 @@ async fn with_the_policy_to_drop_owed_deliveries_end_with_a_record() {
     };
     let broker = open(folder.path(), policy);
     let handle = broker.handle();
-    fill(&handle, 0..200, "agent.b").await;
+    // Held before there is enough for anything to be dropped.
+    fill(&handle, 0..1, "agent.b").await;
     let place = || PlaceName::Inbox(Party::parse("agent.b"));
     let held = handle.pull(place(), None, 1, Duration::ZERO).await.unwrap();
+    fill(&handle, 1..200, "agent.b").await;
     until("dropping", || handle.meter().dropped.get() > 0).await;
     let kept = first(&handle).await;
     let settled = handle.settle(vec![held[0].id], Settle::Ack).await.unwrap();
