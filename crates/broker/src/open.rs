@@ -374,7 +374,7 @@ fn rebuild(
     let ms = start.elapsed().as_millis() as u64;
     match checkpoint {
         Some(sequence) => {
-            tracing::info!(checkpoint = sequence, records = read, ms, "state restored")
+            tracing::info!(checkpoint = sequence, records = read, ms, "state restored");
         }
         None => tracing::info!(records = read, ms, "state rebuilt from the whole journal"),
     }

@@ -1,7 +1,7 @@
 //! Tasks end once, in time, and are known after a restart.
 
 use crate::world::{Message, World, filter};
-use interwire_exchange::{Record, Settings};
+use interwire_exchange::{Exchange, Record, Settings};
 use protocol::dialect::aee::Aee;
 use protocol::dialect::aep::Aep;
 use protocol::dialect::uai::build::{Ack, Agent, Handoff, Heading};
@@ -174,5 +174,51 @@ fn what_left_memory_is_asked_of_the_journal_and_ends_once_still() {
         assert_eq!(state(&world, "o0"), Some(TaskState::Started));
         let view = world.exchange.task("o0").unwrap();
         assert_eq!(view.requester, Party::parse("agent:a"));
+    }
+}
+
+#[test]
+fn a_snapshot_at_any_moment_and_the_records_after_it_give_the_same_tasks() {
+    let settings = Settings {
+        tasks: Limits {
+            open_max: 4,
+            finished_max: 2,
+        },
+        ..Settings::default()
+    };
+    let mut world = World::with(settings.clone());
+    let child = Aep::event("task.submitted", "agent:b").target("agent:c");
+    let child = child.task("c").parent_task("p");
+    world.publish(submitted("e1", "p"));
+    world.publish(Message::read(&child.build("e2", now()), now()));
+    let timed = r#"{"timeout_ms":5000}"#;
+    world.publish(event("e3", "task.submitted", "timed", timed));
+    for (id, to) in [("aee-task-1", "agent.b"), ("aee-task-2", "bus.ops")] {
+        let task = Aee::task("human.adam", to, "ops.check.run").corr("CONV_0001");
+        let task = Message::read(&task.build(id, now()), now());
+        world.publish(task.clone());
+        let reply = Aee::result_of(&task.header).from("agent.b");
+        world.publish(Message::read(
+            &reply.build(&format!("{id}-reply"), now()),
+            now(),
+        ));
+    }
+    world.publish(event("e4", "task.cancelled", "p", "{}"));
+    world.pass(0);
+    world.pass(5_000);
+    let whole = world.rebuilt();
+    assert_eq!(state(&whole, "timed"), Some(TaskState::TimedOut));
+    for cut in 0..=world.journal.len() {
+        let mut before = Exchange::new(settings.clone());
+        world.apply(&mut before, 0..cut);
+        let snapshot = before.snapshot();
+        let mut restored = Exchange::restore(settings.clone(), &snapshot).unwrap();
+        assert!(restored.snapshot() == snapshot, "at {cut}");
+        assert_eq!(restored.next_deadline(), before.next_deadline(), "at {cut}");
+        world.apply(&mut restored, cut..world.journal.len());
+        assert!(
+            restored.snapshot() == whole.exchange.snapshot(),
+            "from {cut}"
+        );
     }
 }
