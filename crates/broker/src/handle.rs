@@ -58,21 +58,6 @@ impl Shared {
                 .map_err(|_| crate::tail::unreadable())?,
         }
     }
-
-    pub(crate) fn index_by_id(&self, id: &str) -> Result<(Vec<u64>, u64), Rejection> {
-        let index = self.index.lock();
-        // Read `applied` first: rows that arrive in between are then looked up twice, not missed.
-        let applied = index.applied();
-        let rows = index.by_id(id).map_err(|error| {
-            tracing::error!(%error, "the index cannot be read");
-            storage_failed()
-        })?;
-        let sequences = rows
-            .into_iter()
-            .map(|row| row.sequence)
-            .filter(|at| *at <= applied);
-        Ok((sequences.collect(), applied))
-    }
 }
 
 /// A cheap handle to the running exchange. What is asked through one handle and its clones is handled

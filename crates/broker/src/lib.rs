@@ -24,6 +24,7 @@ mod page;
 mod parked;
 mod places;
 mod publish;
+mod recall;
 mod receipt;
 mod request;
 mod resume;
