@@ -44,6 +44,7 @@ mod settle;
 mod snapshot;
 mod subscribe;
 mod tasks;
+pub mod trace;
 
 pub use configure::PlaceView;
 pub use dead_letters::DeadLetter;
