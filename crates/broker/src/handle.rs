@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub readers: Arc<Semaphore>,
     pub index: Mutex<Index>,
     pub reads: Reads,
+    /// Places for traces, which may take much memory.
+    pub traces: Semaphore,
 }
 
 /// Where the file is read for a caller who waits.
@@ -165,6 +167,13 @@ impl Handle {
             find::only_one(&id, sender.as_ref(), found)
         };
         self.shared.aside(find).await
+    }
+
+    /// Journal records that are not yet in the look-up index.
+    #[must_use]
+    pub fn index_lag(&self) -> u64 {
+        let applied = self.shared.index.lock().applied();
+        self.shared.reader.range().1.saturating_sub(applied)
     }
 
     /// The cursor of a message.

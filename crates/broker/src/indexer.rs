@@ -2,8 +2,10 @@
 
 use crate::Entry;
 use crate::handle::Shared;
-use journal::{Index, Rows};
-use protocol::Header;
+use crate::tail::unreadable;
+use exchange::{Ending, Record};
+use journal::{Fact, Index, Rows};
+use protocol::{Header, Rejection};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -93,11 +95,8 @@ fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bo
         };
         for record in &records {
             // It has been logged; without it the index would say that there is no such message.
-            let Ok(entry) = Entry::from_record(record) else {
+            if note(&mut rows, record).is_err() {
                 return false;
-            };
-            if let Some(entry) = &entry {
-                names(&mut rows, entry.sequence, &entry.header);
             }
         }
         position = end;
@@ -114,9 +113,37 @@ fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bo
     }
 }
 
-/// Under what a message is found.
-fn names(rows: &mut Rows, sequence: u64, header: &Header) {
-    rows.id(sequence, &header.id);
+/// What one record adds.
+fn note(rows: &mut Rows, record: &journal::Record) -> Result<(), Rejection> {
+    if let Some(entry) = Entry::from_record(record)? {
+        rows.id(entry.sequence, &entry.header.id);
+        mentions(&entry.header).for_each(|text| rows.mention(entry.sequence, text));
+        return Ok(());
+    }
+    if !Record::is_of_deliveries(record.kind) {
+        return Ok(());
+    }
+    let Ok(told) = Record::decode(record.kind, &record.body) else {
+        tracing::error!(sequence = record.sequence, "a record cannot be read");
+        return Err(unreadable());
+    };
+    let Some((place, messages)) = told.deliveries() else {
+        return Ok(());
+    };
+    let kind = fact_kind(&told);
+    for message in messages {
+        rows.fact(Fact {
+            message,
+            place: place.0,
+            record: record.sequence,
+            kind,
+        });
+    }
+    Ok(())
+}
+
+/// The names that a message mentions, besides its own id.
+pub(crate) fn mentions(header: &Header) -> impl Iterator<Item = &str> {
     let Header {
         conversation,
         correlation,
@@ -124,11 +151,27 @@ fn names(rows: &mut Rows, sequence: u64, header: &Header) {
         task,
         ..
     } = header;
-    for text in [conversation, correlation, cause, task]
-        .into_iter()
-        .flatten()
-    {
-        rows.mention(sequence, text);
+    let texts = [conversation, correlation, cause, task];
+    texts.into_iter().filter_map(|text| text.as_deref())
+}
+
+/// The number of a fact's kind in the index: 1 acked, 2 failed, 3 expired, 4 dead, 5 dropped, 6
+/// redriven.
+fn fact_kind(record: &Record) -> u8 {
+    match record {
+        Record::Acked { .. } => 1,
+        Record::Failed { .. } => 2,
+        Record::Ended { how, .. } => match how {
+            Ending::Expired => 3,
+            Ending::Dead => 4,
+            Ending::Dropped => 5,
+        },
+        Record::Redriven { .. } => 6,
+        Record::Published { .. }
+        | Record::SubscriptionPut { .. }
+        | Record::SubscriptionRemoved { .. }
+        | Record::PlaceConfigured { .. }
+        | Record::PlacePaused { .. } => 0,
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Meter {
     pub lagging_reads: Counter,
     /// Gaps that readers were told, by reason.
     pub gaps: Family<GapLabels, Counter>,
+    /// Journal records read for look-ups and traces.
+    pub recalled: Counter,
     /// Journal records not yet in the look-up index.
     pub index_lag: Gauge<i64, std::sync::atomic::AtomicI64>,
     /// Journal records not yet in a checkpoint.
@@ -80,6 +82,7 @@ impl Default for Meter {
             streamed: Counter::default(),
             lagging_reads: Counter::default(),
             gaps: Family::default(),
+            recalled: Counter::default(),
             index_lag: Gauge::default(),
             checkpoint_lag: Gauge::default(),
             dropped: Counter::default(),
@@ -185,6 +188,11 @@ impl Meter {
             "interwire_gap",
             "Gaps that readers were told, by reason",
             self.gaps.clone(),
+        );
+        registry.register(
+            "interwire_recall_records",
+            "Journal records read for look-ups and traces",
+            self.recalled.clone(),
         );
         registry.register(
             "interwire_index_lag_records",

@@ -161,30 +161,11 @@ impl Trace {
 
     /// Everything that a record says of its messages. Tell every record about them in journal order.
     pub fn happened(&mut self, record: &Record) {
-        let (place, sequences): (PlaceId, Vec<u64>) = match record {
-            Record::Acked {
-                place, sequences, ..
-            }
-            | Record::Ended {
-                place, sequences, ..
-            } => (*place, sequences.clone()),
-            Record::Failed {
-                place, deliveries, ..
-            } => (
-                *place,
-                deliveries.iter().map(|failed| failed.sequence).collect(),
-            ),
-            Record::Redriven {
-                place, sequence, ..
-            } => (*place, vec![*sequence]),
-            Record::SubscriptionRemoved { id } => {
-                self.removed(*id);
-                return;
-            }
-            Record::Published { .. }
-            | Record::SubscriptionPut { .. }
-            | Record::PlaceConfigured { .. }
-            | Record::PlacePaused { .. } => return,
+        if let Record::SubscriptionRemoved { id } = record {
+            self.removed(*id);
+        }
+        let Some((place, sequences)) = record.deliveries() else {
+            return;
         };
         for sequence in sequences {
             if let Some(delivery) = self.delivery_mut(sequence, place) {

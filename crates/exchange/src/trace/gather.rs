@@ -153,7 +153,8 @@ impl Gather {
                         return Some(Ask::Mention {
                             text: self.texts.share(text),
                             after,
-                            limit: PAGE_MAX,
+                            // One more tells that there is more.
+                            limit: PAGE_MAX.min(self.seeds_left + 1),
                         });
                     }
                     _ => self.stage = Stage::Links,
