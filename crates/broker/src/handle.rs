@@ -150,7 +150,11 @@ impl Handle {
         ))
     }
 
-    pub(crate) async fn position(&self, from: &From, on_gap: OnGap) -> Result<u64, Rejection> {
+    /// The sequence after which a reader that begins at `from` starts.
+    ///
+    /// # Errors
+    /// As [`Self::tail`].
+    pub async fn position(&self, from: &From, on_gap: OnGap) -> Result<u64, Rejection> {
         let (shared, from) = (Arc::clone(&self.shared), from.clone());
         let find = move || shared.position(&from, on_gap);
         find::in_turn(&self.shared, &self.lane, find).await

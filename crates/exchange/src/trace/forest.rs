@@ -224,6 +224,12 @@ impl Trace {
         }
     }
 
+    /// When this is a page and there is more: the sequence after which the next page begins.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        self.next
+    }
+
     /// How many causes are named that nobody has seen.
     #[must_use]
     pub fn gaps(&self) -> usize {

@@ -11,7 +11,7 @@ use protocol::json::push_string;
 use std::fmt::{self, Write};
 
 impl Trace {
-    /// Writes the trace as one JSON object, a message a line. `cursor` spells a sequence.
+    /// Writes the trace as one line of JSON. `cursor` spells a sequence.
     ///
     /// # Errors
     /// Those of `out`.
@@ -55,11 +55,11 @@ impl Trace {
         let mut line = head;
         for (at, node) in self.nodes.iter().enumerate() {
             line.clear();
-            line.push_str(if at > 0 { ",\n" } else { "\n" });
+            line.push_str(if at > 0 { "," } else { "" });
             self.push_node(&mut line, at as u32, node, cursor)?;
             out.write_str(&line)?;
         }
-        out.write_str("\n]}\n")
+        out.write_str("]}\n")
     }
 
     /// The causes that are not messages of this trace, and who names them.

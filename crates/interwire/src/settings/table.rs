@@ -438,6 +438,12 @@ pub static SETTINGS: &[Setting] = &[
         "Messages in one page, deliveries in one pull."
     ),
     number!(
+        "http.trace_max",
+        1,
+        http.trace_max,
+        "Messages of one conversation in one trace, and as many linked to it."
+    ),
+    number!(
         "http.pull_wait_ms_max",
         0,
         http.pull_wait_ms_max,
