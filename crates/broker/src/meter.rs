@@ -26,6 +26,13 @@ pub struct GapLabels {
     pub reason: &'static str,
 }
 
+/// Why a loop was stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct LoopLabels {
+    /// `hop_limit`, `pair_budget` or `conversation_budget`.
+    pub reason: &'static str,
+}
+
 /// Everything the broker measures. Doors register it and add their own.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -47,6 +54,8 @@ pub struct Meter {
     pub dead_letters: Counter,
     /// Deliveries whose message was too old.
     pub expired: Counter,
+    /// Messages that ended a loop and went to nobody.
+    pub loops_stopped: Family<LoopLabels, Counter>,
     /// Entries written to live readers.
     pub streamed: Counter,
     /// Readers that had to go back to the file because they fell out of memory.
@@ -79,6 +88,7 @@ impl Default for Meter {
             failures: Counter::default(),
             dead_letters: Counter::default(),
             expired: Counter::default(),
+            loops_stopped: Family::default(),
             streamed: Counter::default(),
             lagging_reads: Counter::default(),
             gaps: Family::default(),
@@ -173,6 +183,11 @@ impl Meter {
             "interwire_expired",
             "Deliveries whose message was too old",
             self.expired.clone(),
+        );
+        registry.register(
+            "interwire_loop_stopped",
+            "Messages that ended a loop and went to nobody, by limit",
+            self.loops_stopped.clone(),
         );
         registry.register(
             "interwire_stream",

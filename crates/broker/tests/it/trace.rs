@@ -214,7 +214,6 @@ fn long_journal(count: u64) -> Arc<MemoryDisk> {
         {
             let mut header = header.clone();
             header.id = name(what, n);
-            header.dedupe_key = header.id.clone();
             header.task = Some(header.id.clone());
             header.cause = (n > 0).then(|| name(what, n - 1));
             let record = Record::Published {
@@ -234,6 +233,7 @@ fn long_journal(count: u64) -> Arc<MemoryDisk> {
                 consumer: None,
                 by: None,
                 sequences: vec![journal.next_sequence() - 2],
+                attempts: Vec::new(),
             };
             append(&mut journal, &acked);
         }

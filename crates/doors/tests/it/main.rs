@@ -15,6 +15,7 @@ mod groups;
 mod in_band;
 mod lines;
 mod load;
+mod loops;
 mod messages;
 mod operations;
 mod places;

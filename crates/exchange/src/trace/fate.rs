@@ -94,8 +94,16 @@ impl Delivery {
     pub(super) fn happened(&mut self, sequence: u64, record: &Record) {
         match record {
             Record::Acked {
-                at, consumer, by, ..
+                at,
+                consumer,
+                by,
+                sequences,
+                attempts,
+                ..
             } => {
+                let own = sequences.iter().position(|one| *one == sequence);
+                let handed_out = own.and_then(|at| attempts.get(at)).copied().unwrap_or(1);
+                self.attempts = self.attempts.max(handed_out);
                 self.fate = Fate::Acked {
                     at: *at,
                     consumer: consumer.clone(),

@@ -57,18 +57,18 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn new(message: &Offered<'_>, texts: &mut Texts) -> Self {
         let header = message.header;
-        let named = |state: RecipientState| {
+        let named = |is_refused: bool| {
             message
                 .recipients
                 .iter()
-                .filter(move |(_, found)| *found == state)
+                .filter(move |(_, state)| (*state == RecipientState::Refused) == is_refused)
                 .map(|(party, _)| party)
         };
-        let reached: Box<[TextId]> = named(RecipientState::Stored)
+        let reached: Box<[TextId]> = named(false)
             .filter(|party| !header.recipients.contains(party))
             .map(|party| texts.keep(party.as_str()))
             .collect();
-        let refused = named(RecipientState::Refused)
+        let refused = named(true)
             .map(|party| texts.keep(party.as_str()))
             .collect();
         let mut maybe = |text: &Option<Box<str>>| text.as_deref().map(|text| texts.keep(text));

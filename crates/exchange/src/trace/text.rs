@@ -24,9 +24,9 @@ pub struct Style {
 }
 
 /// Bars that are drawn.
-const BARS_MAX: usize = 12;
+const BARS_MAX: usize = 8;
 /// Columns are as wide as their widest cell, up to so many characters.
-const COLUMN_MAX: usize = 60;
+const COLUMN_MAX: usize = 72;
 /// Recipients that are named; the rest is counted.
 const NAMED_MAX: usize = 4;
 

@@ -12,6 +12,7 @@ mod keys;
 mod leases;
 mod library;
 mod live;
+mod loops;
 mod model;
 mod rebuild;
 mod retain;
