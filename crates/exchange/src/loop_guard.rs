@@ -13,6 +13,7 @@
 //! first would have. Memory is bounded: turns that are forgotten count as a beginning.
 
 mod budgets;
+mod snapshot;
 mod speech;
 
 use budgets::Budgets;

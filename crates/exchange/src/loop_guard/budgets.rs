@@ -11,7 +11,7 @@ pub(super) struct Budgets {
     pub(super) order: VecDeque<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) start: Timestamp,
     pub(super) turns: u32,
