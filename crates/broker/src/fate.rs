@@ -126,6 +126,7 @@ impl RecipientFate {
             (None, RecipientState::Stored) => Standing::Stored,
             (None, RecipientState::Refused) => Standing::Refused,
             (None, RecipientState::Duplicate) => Standing::Duplicate,
+            (None, RecipientState::Dead) => Standing::Dead,
         }
     }
 

@@ -261,13 +261,13 @@ impl Shared {
 
     /// Everything published under an id, by any sender.
     pub(crate) fn by_id(&self, id: &str) -> Result<Found, Rejection> {
-        let (sequences, applied) = self.index_by_id(id)?;
+        let (sequences, applied) = self.candidates(|index| index.named(id))?;
         let mut found = Vec::new();
+        let wanted = |header: &Header| *header.id == *id;
         for sequence in sequences {
-            found.extend(self.entry(sequence)?);
+            found.extend(self.entry(sequence)?.filter(|entry| wanted(&entry.header)));
         }
         let (_, last) = self.reader.range();
-        let wanted = |header: &Header| *header.id == *id;
         found.extend(newer(&self.reader, &self.ring, applied, last, &wanted)?);
         Ok(found)
     }

@@ -11,7 +11,7 @@ use exchange::{Notice, Outcome, PlaceName};
 use protocol::dialect::aep::Aep;
 use protocol::dialect::uai::build::{Agent, Envelope as Uai, Heading};
 use protocol::json::push_string;
-use protocol::{Code, DialectName, Party, Timestamp};
+use protocol::{AeePolicy, Code, DialectName, Mode, Party, Rules, Timestamp};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -40,8 +40,11 @@ impl Turn {
     /// Publishes an envelope of the exchange's own.
     fn say(&mut self, envelope: Bytes) {
         let now = self.clock.now();
-        let rules = protocol::Rules {
+        // What others are asked to keep to may be more than an answer to a careless sender can.
+        let rules = Rules {
             now,
+            mode: Mode::Lenient,
+            aee_policy: AeePolicy::Either,
             ..self.settings.rules.clone()
         };
         match protocol::decode(&envelope, &rules).into_result() {

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub readers: Arc<Semaphore>,
     pub index: Mutex<Index>,
     pub reads: Reads,
+    /// Places for traces, which may take much memory.
+    pub traces: Semaphore,
 }
 
 /// Where the file is read for a caller who waits.
@@ -57,21 +59,6 @@ impl Shared {
                 .await
                 .map_err(|_| crate::tail::unreadable())?,
         }
-    }
-
-    pub(crate) fn index_by_id(&self, id: &str) -> Result<(Vec<u64>, u64), Rejection> {
-        let index = self.index.lock();
-        // Read `applied` first: rows that arrive in between are then looked up twice, not missed.
-        let applied = index.applied();
-        let rows = index.by_id(id).map_err(|error| {
-            tracing::error!(%error, "the index cannot be read");
-            storage_failed()
-        })?;
-        let sequences = rows
-            .into_iter()
-            .map(|row| row.sequence)
-            .filter(|at| *at <= applied);
-        Ok((sequences.collect(), applied))
     }
 }
 
@@ -163,7 +150,11 @@ impl Handle {
         ))
     }
 
-    pub(crate) async fn position(&self, from: &From, on_gap: OnGap) -> Result<u64, Rejection> {
+    /// The sequence after which a reader that begins at `from` starts.
+    ///
+    /// # Errors
+    /// As [`Self::tail`].
+    pub async fn position(&self, from: &From, on_gap: OnGap) -> Result<u64, Rejection> {
         let (shared, from) = (Arc::clone(&self.shared), from.clone());
         let find = move || shared.position(&from, on_gap);
         find::in_turn(&self.shared, &self.lane, find).await
@@ -180,6 +171,13 @@ impl Handle {
             find::only_one(&id, sender.as_ref(), found)
         };
         self.shared.aside(find).await
+    }
+
+    /// Journal records that are not yet in the look-up index.
+    #[must_use]
+    pub fn index_lag(&self) -> u64 {
+        let applied = self.shared.index.lock().applied();
+        self.shared.reader.range().1.saturating_sub(applied)
     }
 
     /// The cursor of a message.

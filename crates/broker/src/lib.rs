@@ -24,7 +24,9 @@ mod page;
 mod parked;
 mod places;
 mod publish;
+mod recall;
 mod receipt;
+mod recent;
 mod request;
 mod resume;
 mod retention;
@@ -36,6 +38,7 @@ mod tail;
 mod task_rows;
 mod task_tail;
 mod tasks;
+mod trace;
 mod turn;
 mod turns;
 mod watch;
@@ -58,6 +61,7 @@ pub use task_tail::{TaskNews, TaskTail};
 
 pub use dead_letters::DeadLetterView;
 pub use deliveries::{Delivery, Departure, Outcome, Portion};
+pub use exchange::trace::{By, Query as TraceQuery, Style as TraceStyle, Trace};
 pub use exchange::{
     Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceId, PlaceName,
     PlaceView, RecipientState, Settle, SubscriptionView,

@@ -26,6 +26,13 @@ pub struct GapLabels {
     pub reason: &'static str,
 }
 
+/// Why a loop was stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct LoopLabels {
+    /// `hop_limit`, `pair_budget` or `conversation_budget`.
+    pub reason: &'static str,
+}
+
 /// Everything the broker measures. Doors register it and add their own.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -47,12 +54,16 @@ pub struct Meter {
     pub dead_letters: Counter,
     /// Deliveries whose message was too old.
     pub expired: Counter,
+    /// Messages that ended a loop and went to nobody.
+    pub loops_stopped: Family<LoopLabels, Counter>,
     /// Entries written to live readers.
     pub streamed: Counter,
     /// Readers that had to go back to the file because they fell out of memory.
     pub lagging_reads: Counter,
     /// Gaps that readers were told, by reason.
     pub gaps: Family<GapLabels, Counter>,
+    /// Journal records read for look-ups and traces.
+    pub recalled: Counter,
     /// Journal records not yet in the look-up index.
     pub index_lag: Gauge<i64, std::sync::atomic::AtomicI64>,
     /// Journal records not yet in a checkpoint.
@@ -77,9 +88,11 @@ impl Default for Meter {
             failures: Counter::default(),
             dead_letters: Counter::default(),
             expired: Counter::default(),
+            loops_stopped: Family::default(),
             streamed: Counter::default(),
             lagging_reads: Counter::default(),
             gaps: Family::default(),
+            recalled: Counter::default(),
             index_lag: Gauge::default(),
             checkpoint_lag: Gauge::default(),
             dropped: Counter::default(),
@@ -172,6 +185,11 @@ impl Meter {
             self.expired.clone(),
         );
         registry.register(
+            "interwire_loop_stopped",
+            "Messages that ended a loop and went to nobody, by limit",
+            self.loops_stopped.clone(),
+        );
+        registry.register(
             "interwire_stream",
             "Entries sent to live readers",
             self.streamed.clone(),
@@ -185,6 +203,11 @@ impl Meter {
             "interwire_gap",
             "Gaps that readers were told, by reason",
             self.gaps.clone(),
+        );
+        registry.register(
+            "interwire_recall_records",
+            "Journal records read for look-ups and traces",
+            self.recalled.clone(),
         );
         registry.register(
             "interwire_index_lag_records",

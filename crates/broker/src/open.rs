@@ -24,6 +24,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc};
 
+/// Traces that are made at the same time.
+const TRACES_MAX: usize = 2;
+
 /// Why the exchange cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -235,6 +238,7 @@ impl Opened {
                 settings.readers_max.min(Semaphore::MAX_PERMITS),
             )),
             index: Mutex::new(index.reader()?),
+            traces: Semaphore::new(TRACES_MAX),
             reads,
             settings: settings.clone(),
         });

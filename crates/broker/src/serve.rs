@@ -1,13 +1,16 @@
 //! What the loop does with each request. Nothing here speaks; effects wait for the commit.
 
 use crate::channel::Channel;
+use crate::meter::LoopLabels;
 use crate::parked::Waiting;
 use crate::publish::refuse_own_name;
 use crate::request::{Listening, Publish, Request, Settled};
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, Receipt};
 use bytes::Bytes;
-use exchange::{ChannelId, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Record, Settle};
+use exchange::{
+    ChannelId, DeliveryId, Lease, PlaceId, PlaceName, RecipientState, Record, Settle, Stop,
+};
 use protocol::{Code, Fault, Filter, Header, Party, Rejection, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -94,8 +97,9 @@ impl Turn {
         &self,
         header: Arc<Header>,
         accepted: Accepted,
-        warnings: Vec<Fault>,
+        mut warnings: Vec<Fault>,
     ) -> Receipt {
+        warnings.extend(accepted.stop.as_ref().map(Stop::warning));
         Receipt {
             header,
             cursor: self.reader.cursor(accepted.sequence),
@@ -122,8 +126,8 @@ impl Turn {
         if let Some(record) = &publication.record {
             self.append(record);
             // The record's facts: the exchange knows the task that the message only meant.
-            let header = match record {
-                Record::Published { header, .. } => header,
+            let (header, places) = match record {
+                Record::Published { header, places, .. } => (header, places.as_slice()),
                 Record::SubscriptionPut { .. }
                 | Record::SubscriptionRemoved { .. }
                 | Record::Acked { .. }
@@ -131,7 +135,7 @@ impl Turn {
                 | Record::Ended { .. }
                 | Record::Redriven { .. }
                 | Record::PlaceConfigured { .. }
-                | Record::PlacePaused { .. } => header,
+                | Record::PlacePaused { .. } => (header, &[][..]),
             };
             self.batch.entries.push(Some(Arc::new(Entry::new(
                 sequence,
@@ -139,19 +143,26 @@ impl Turn {
                 Arc::clone(header),
                 envelope.clone(),
                 publication.recipients.clone(),
-                publication.wake.clone(),
+                places.to_vec(),
             ))));
             let bytes = envelope.len() as u64;
             let matched = publication.channels.iter();
             let matched = matched.map(|id| (*id, sequence, bytes));
             self.batch.matches.extend(matched);
             self.batch.wake.extend_from_slice(&publication.wake);
+            if let Some(stop) = &publication.stop {
+                let reason = stop.limit.as_str();
+                tracing::warn!(reason, sequence, "a loop was stopped");
+                let stopped = &self.meter.loops_stopped;
+                stopped.get_or_create(&LoopLabels { reason }).inc();
+            }
             self.follow(publication.then);
         }
         Ok(Accepted {
             sequence: publication.sequence,
             duplicate: publication.duplicate,
             recipients: publication.recipients,
+            stop: publication.stop,
         })
     }
 
@@ -313,6 +324,7 @@ pub(crate) struct Accepted {
     sequence: u64,
     duplicate: bool,
     recipients: Vec<(Party, RecipientState)>,
+    stop: Option<Stop>,
 }
 
 /// The refusal of new messages while the disk does not take the keys of older ones.

@@ -24,16 +24,17 @@ pub(crate) fn rows(
 ) -> Result<Vec<Row>, Rejection> {
     let applied = index.applied();
     let mut sequences = BTreeSet::new();
-    for found in [index.by_task(id, 0, usize::MAX), index.by_id(id)] {
-        let found = found.map_err(|error| {
+    for found in [index.mentioning(id, 0, usize::MAX), index.named(id)] {
+        sequences.extend(found.map_err(|error| {
             tracing::error!(%error, "the index cannot be read");
             storage_failed()
-        })?;
-        sequences.extend(found.into_iter().map(|row| row.sequence));
+        })?);
     }
     let mut rows = Vec::new();
-    for sequence in sequences.into_iter().filter(|at| *at <= applied) {
-        rows.extend(find::entry(reader, ring, sequence)?.map(|entry| row(&entry)));
+    for sequence in sequences.range(..=applied) {
+        // What mentions the id may mean something else by it.
+        let entry = find::entry(reader, ring, *sequence)?.filter(|entry| is_of(&entry.header, id));
+        rows.extend(entry.map(|entry| row(&entry)));
     }
     let last = reader.range().1.min(until);
     if applied < last {

@@ -44,6 +44,7 @@ mod sse;
 mod subscribe;
 mod subscriptions;
 mod tasks;
+mod trace;
 
 pub use ask::{AskEvent, Asking, Reply};
 pub use client::Client;
@@ -61,3 +62,4 @@ pub use sse::{Frame, Parser};
 pub use subscribe::{Event, Subscription};
 pub use subscriptions::DurableSubscription;
 pub use tasks::{TaskQuery, TaskText};
+pub use trace::{TraceFormat, TraceOptions, TraceText};

@@ -10,7 +10,7 @@ use crate::place::{PlaceId, PlaceName};
 use crate::publish::inboxes_of_lines;
 use crate::record::{Ending, Record};
 use bytes::Bytes;
-use protocol::{AeePolicy, DialectName, Mode, Rules, Timestamp, dialect};
+use protocol::{AeePolicy, DialectName, Intake, Mode, Rules, Timestamp, dialect};
 
 impl Exchange {
     /// Rebuilds state from one durable record. Call it for every record, in order, before anything
@@ -38,6 +38,10 @@ impl Exchange {
                     }
                 }
                 self.deliver(sequence, &header, &places);
+                if header.intake == Intake::Work {
+                    // Whether it was stopped is in the records that follow.
+                    let _ = self.loop_guard.observe(&self.settings.loops, at, &header);
+                }
             }
             Record::SubscriptionPut {
                 id,

@@ -3,6 +3,7 @@
 use crate::dedupe::Dedupe;
 use crate::delivery::Fences;
 use crate::listen::Channels;
+use crate::loop_guard::LoopGuard;
 use crate::places::Places;
 use crate::settings::Settings;
 use crate::subscribe::Subscriptions;
@@ -22,6 +23,7 @@ pub struct Exchange {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) channels: Channels,
     pub(crate) fences: Fences,
+    pub(crate) loop_guard: LoopGuard,
     /// The last record that state was rebuilt from.
     pub(crate) recovered_to: u64,
 }
@@ -62,6 +64,7 @@ impl Exchange {
             subscriptions: Subscriptions::default(),
             channels: Channels::default(),
             fences: Fences::default(),
+            loop_guard: LoopGuard::default(),
             recovered_to: 0,
         }
     }

@@ -12,6 +12,7 @@
 //! | `fail`, `dead_letters` | failed attempts: again later, or a dead letter |
 //! | `in_band` | messages that settle the delivery of another |
 //! | `tasks` | what is asked about tasks; what they may do is decided in `protocol` |
+//! | `loop_guard` | which message ends a loop and goes to nobody |
 //! | `configure` | how a place delivers, and whether it does |
 //! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
 //! | `retain` | what old messages are still owed, and letting go of them |
@@ -30,6 +31,7 @@ mod expire;
 mod fail;
 mod in_band;
 mod listen;
+mod loop_guard;
 mod matcher;
 mod outcome;
 mod place;
@@ -44,6 +46,7 @@ mod settle;
 mod snapshot;
 mod subscribe;
 mod tasks;
+pub mod trace;
 
 pub use configure::PlaceView;
 pub use dead_letters::DeadLetter;
@@ -52,6 +55,7 @@ pub use delivery::{DeliveryId, Lease, Settle};
 pub use delivery_settings::{DeliverySettings, Order};
 pub use exchange::{Counts, Exchange};
 pub use listen::ChannelId;
+pub use loop_guard::{LoopLimit, LoopLimits, Step, Stop};
 pub use outcome::{Notice, Outcome};
 pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
 pub use publish::{Publication, RecipientState, inboxes_of_lines};

@@ -6,18 +6,21 @@
 
 mod route;
 
+use route::Route;
 pub(crate) use route::wildcard_prefix;
 
 use crate::dedupe::Standing;
 use crate::exchange::Exchange;
+use crate::fail::end;
 use crate::listen::ChannelId;
+use crate::loop_guard::{Stop, speak_of_stop};
 use crate::outcome::Outcome;
 use crate::place::{Arrival, OrderKey, PlaceId};
-use crate::record::Record;
+use crate::record::{Ending, Record};
 use bytes::Bytes;
 use foldhash::quality::FixedState;
 use protocol::task::{SERVICE, Verdict};
-use protocol::{Header, Party, Rejection, Timestamp};
+use protocol::{Header, Intake, Party, Rejection, Timestamp};
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -31,6 +34,8 @@ pub enum RecipientState {
     Refused,
     /// It was sent the same message before, under the same idempotency key.
     Duplicate,
+    /// The message ends a loop: it was kept as a dead letter and goes to nobody.
+    Dead,
 }
 
 impl RecipientState {
@@ -41,6 +46,7 @@ impl RecipientState {
             Self::Stored => "stored",
             Self::Refused => "refused",
             Self::Duplicate => "duplicate",
+            Self::Dead => "dead",
         }
     }
 }
@@ -61,6 +67,8 @@ pub struct Publication {
     pub wake: Vec<PlaceId>,
     /// Channels whose readers want it.
     pub channels: Vec<ChannelId>,
+    /// Why it goes to nobody, when it ends a loop.
+    pub stop: Option<Stop>,
     /// What else follows from it; its records come directly after this message's.
     pub then: Outcome,
 }
@@ -74,8 +82,13 @@ pub fn inboxes_of_lines(
 ) -> Vec<Option<PlaceId>> {
     let mut places = places.iter();
     let inbox = |(party, state): &(Party, RecipientState)| match state {
-        RecipientState::Stored if !party.is_channel() => places.next().copied(),
-        RecipientState::Stored | RecipientState::Refused | RecipientState::Duplicate => None,
+        RecipientState::Stored | RecipientState::Dead if !party.is_channel() => {
+            places.next().copied()
+        }
+        RecipientState::Stored
+        | RecipientState::Dead
+        | RecipientState::Refused
+        | RecipientState::Duplicate => None,
     };
     recipients.iter().map(inbox).collect()
 }
@@ -109,7 +122,7 @@ impl Exchange {
             Arc::make_mut(&mut header).task = Some(task);
         }
         let listeners = self.listeners(&header, &verdict);
-        let route = self.route(&header, &known, &listeners)?;
+        let mut route = self.route(&header, &known, &listeners)?;
         if let Some(facts) = &header.flow {
             self.flow.accept(&header.id, facts)?;
         }
@@ -121,6 +134,13 @@ impl Exchange {
         self.deliver(sequence, &header, &route.places);
         let mut then = Outcome::default();
         self.settle_in_band(now, sequence + 1, &header, spoken_of, &mut then);
+        let stop = match header.intake {
+            Intake::Work => self.loop_guard.observe(&self.settings.loops, now, &header),
+            Intake::Log => None,
+        };
+        if let Some(stop) = &stop {
+            self.stop(now, sequence, &header, stop, &mut route, &mut then);
+        }
         let channels = self.channels.matching(&header);
         let record = Record::Published {
             at: now,
@@ -135,8 +155,13 @@ impl Exchange {
             duplicate: false,
             recipients: route.lines,
             record: Some(record),
-            wake: route.places,
+            wake: if stop.is_some() {
+                Vec::new()
+            } else {
+                route.places
+            },
             channels,
+            stop,
             then,
         })
     }
@@ -150,6 +175,34 @@ impl Exchange {
         let mut parties = self.tasks.parties(verdict);
         parties.retain(|party| !header.recipients.contains(party) && *party != header.sender);
         parties
+    }
+
+    /// Makes a message that ends a loop a dead letter everywhere, and tells its sender.
+    fn stop(
+        &mut self,
+        now: Timestamp,
+        sequence: u64,
+        header: &Header,
+        stop: &Stop,
+        route: &mut Route,
+        then: &mut Outcome,
+    ) {
+        let reason = stop.limit.as_str();
+        for (_, state) in &mut route.lines {
+            if *state == RecipientState::Stored {
+                *state = RecipientState::Dead;
+            }
+        }
+        for place in &route.places {
+            self.places.change(*place, |queue, moments| {
+                queue.bury(sequence, now, reason, moments);
+            });
+            end(now, *place, Ending::Dead, reason, vec![sequence], then);
+        }
+        if !stop.was_told {
+            let words = speak_of_stop(header, stop, now);
+            then.speak.extend(words.map(Bytes::from));
+        }
     }
 
     /// Puts a message into places.
@@ -185,6 +238,7 @@ fn repeat(sequence: u64) -> Publication {
         record: None,
         wake: Vec::new(),
         channels: Vec::new(),
+        stop: None,
         then: Outcome::default(),
     }
 }

@@ -255,6 +255,42 @@ impl Record {
         }
     }
 
+    /// Whether records of this kind say what became of deliveries.
+    #[must_use]
+    pub fn is_of_deliveries(kind: u8) -> bool {
+        matches!(
+            kind,
+            Self::ACKED | Self::FAILED | Self::ENDED | Self::REDRIVEN
+        )
+    }
+
+    /// The deliveries that it says something about: of one place, these messages.
+    #[must_use]
+    pub fn deliveries(&self) -> Option<(PlaceId, Vec<u64>)> {
+        match self {
+            Self::Acked {
+                place, sequences, ..
+            }
+            | Self::Ended {
+                place, sequences, ..
+            } => Some((*place, sequences.clone())),
+            Self::Failed {
+                place, deliveries, ..
+            } => {
+                let sequences = deliveries.iter().map(|failed| failed.sequence);
+                Some((*place, sequences.collect()))
+            }
+            Self::Redriven {
+                place, sequence, ..
+            } => Some((*place, vec![*sequence])),
+            Self::Published { .. }
+            | Self::SubscriptionPut { .. }
+            | Self::SubscriptionRemoved { .. }
+            | Self::PlaceConfigured { .. }
+            | Self::PlacePaused { .. } => None,
+        }
+    }
+
     /// Appends the body, except a published envelope's bytes, which follow it.
     pub fn encode_head(&self, out: &mut Vec<u8>) {
         out.push(VERSION);

@@ -1,6 +1,7 @@
 //! The limits and times an exchange works with.
 
 use crate::delivery_settings::DeliverySettings;
+use crate::loop_guard::LoopLimits;
 use protocol::task::Limits as TaskLimits;
 
 /// Limits and times, with their units in their names.
@@ -13,6 +14,8 @@ pub struct Settings {
     /// By how much at most a wait is longer than asked, in thousandths, so that what failed together
     /// does not come back together.
     pub nack_jitter_milli: u32,
+    /// How far automatic turn-taking may go.
+    pub loops: LoopLimits,
     /// Most inboxes and durable subscriptions together.
     pub places_max: usize,
     /// Most places that one message may go to.
@@ -28,6 +31,7 @@ impl Default for Settings {
             delivery: DeliverySettings::default(),
             nack_delay_ms_min: 100,
             nack_jitter_milli: 100,
+            loops: LoopLimits::default(),
             places_max: 1_000_000,
             fan_out_max: 10_000,
             tasks: TaskLimits::default(),

@@ -68,6 +68,7 @@ impl Exchange {
         put(&mut out, &self.tasks);
         put(&mut out, &self.places);
         put(&mut out, &self.subscriptions);
+        put(&mut out, &self.loop_guard);
         out
     }
 
@@ -90,6 +91,7 @@ impl Exchange {
             tasks: get(&mut reader, &settings)?,
             places: get(&mut reader, &settings)?,
             subscriptions: get(&mut reader, &settings)?,
+            loop_guard: get(&mut reader, &settings)?,
             ..Self::new(settings)
         };
         reader.end().map_err(frame)?;

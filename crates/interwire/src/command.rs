@@ -15,6 +15,7 @@ pub mod serve;
 pub mod sub;
 pub mod tail;
 pub mod task;
+pub mod trace;
 pub mod validate;
 pub mod version;
 

@@ -61,6 +61,8 @@ enum Verb {
     /// List, show and call off tasks
     #[command(subcommand)]
     Task(command::task::Action),
+    /// Show a whole conversation: what caused what, and what became of it
+    Trace(command::trace::Arguments),
     /// List, create and remove durable subscriptions
     #[command(subcommand)]
     Sub(command::sub::Action),
@@ -99,6 +101,7 @@ impl Verb {
             Self::Inbox(arguments) => command::inbox::run(arguments).await,
             Self::Tail(arguments) => command::tail::run(arguments).await,
             Self::Task(action) => command::task::run(action).await,
+            Self::Trace(arguments) => command::trace::run(arguments).await,
             Self::Sub(action) => command::sub::run(action).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,

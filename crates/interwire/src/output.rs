@@ -59,6 +59,11 @@ impl Paint {
         Self { is_on: false }
     }
 
+    /// Whether it colours.
+    pub fn is_on(self) -> bool {
+        self.is_on
+    }
+
     /// `text` in that colour.
     pub fn paint(self, colour: Colour, text: &str) -> String {
         if !self.is_on {

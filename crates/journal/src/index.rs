@@ -1,61 +1,32 @@
-//! The look-up index: id, conversation, task → places in the journal, in SQLite.
+//! The look-up index: which messages bear an id, which mention a name, what became of them; in SQLite.
 //!
 //! It follows the journal and can be rebuilt from it, so it is never the truth and never on the way
 //! to a receipt; whatever is wrong with its file, the answer is to begin again. It does not read the
-//! journal itself and knows nothing of retention.
+//! journal itself.
 //!
-//! Shape: `message` holds one row per message in journal order, so its inserts only append. `place`
-//! holds `(key, sequence)` for each of the three look-ups, where `key` is a 64-bit hash of the kind
-//! and the text: two B-trees instead of four, a third less disk and a third more rows per second
-//! than keys of text. A look-up compares the text in `message`, so two texts with one hash cost time
-//! and never a wrong answer.
+//! Shape: `entry` holds `(key, sequence)`, where `key` is a 64-bit hash of a text and of whether the
+//! text is a message's own id or a name that it mentions (its conversation, correlation, cause, task).
+//! The texts themselves are in the journal, which a look-up reads anyway: what is found here are
+//! candidates, and whoever asks compares. Without texts a message costs a third of the disk and of the
+//! time, and a name that is conversation, task and cause at once costs one row. `fact` holds what became of a message in
+//! a place, as the sequence of the record that says so.
+
+mod file;
+mod rows;
 
 use crate::Error;
+pub use rows::{Fact, Rows};
+
+use file::{begin, begin_file, connect, is_unusable, resume};
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
-use std::fs;
-use std::hash::{DefaultHasher, Hasher};
-use std::io;
+use rows::{Kind, key};
+use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-/// Raised when the tables change; an older index is then begun again.
-const SCHEMA: i64 = 1;
-
-/// 32 MiB: a batch touches pages all over `place`, and a page that is touched again before the log is
-/// folded into the file is written there once. A quarter more rows per second than SQLite's 1,000.
-const LOG_PAGES: i64 = 8_000;
-
-/// Only start-up and shut-down of another connection lock a WAL database; both are short.
-const BUSY_MAX: Duration = Duration::from_secs(10);
-
-const TABLES: &str = "
-    CREATE TABLE meta (schema INTEGER, lineage INTEGER, epoch INTEGER, hash INTEGER, applied INTEGER);
-    CREATE TABLE message (
-        sequence INTEGER PRIMARY KEY, id TEXT NOT NULL, sender TEXT NOT NULL,
-        conversation TEXT, task TEXT, at_ms INTEGER NOT NULL);
-    CREATE TABLE place (
-        key INTEGER NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY (key, sequence)) WITHOUT ROWID;
-";
-
-/// One line of the look-up index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexRow {
-    /// The message's place in the journal.
-    pub sequence: u64,
-    /// Its id, unique per sender at best.
-    pub id: String,
-    /// Who sent it.
-    pub sender: String,
-    /// The conversation it belongs to.
-    pub conversation: Option<String>,
-    /// The task it belongs to.
-    pub task: Option<String>,
-    /// When it was accepted, in milliseconds since 1970.
-    pub at_ms: i64,
-}
+/// The keys are forgotten in this many parts, so that no transaction is long.
+const SLICES: u64 = 256;
 
 /// The index, or one more connection to it.
 #[derive(Debug)]
@@ -66,41 +37,52 @@ pub struct Index {
     path: Option<PathBuf>,
     applied: Arc<AtomicU64>,
     lineage: u64,
+    forgotten: u64,
+    sweep: Option<Sweep>,
 }
 
-/// What a text is looked up as.
-#[derive(Clone, Copy)]
-enum Kind {
-    Id,
-    Conversation,
-    Task,
+/// How far forgetting has come.
+#[derive(Clone, Copy, Debug)]
+struct Sweep {
+    before: u64,
+    slice: u64,
+}
+
+/// What an existing file says of itself.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    applied: u64,
+    forgotten: u64,
 }
 
 impl Index {
-    /// Opens the index in `path`, or one in memory. An index of another lineage or epoch, or one
-    /// that cannot be read, is thrown away and begun again with `applied` 0.
+    /// Opens the index in `path`, or one in memory. An index of another lineage, epoch or schema, or
+    /// one that cannot be read, is thrown away and begun again with `applied` 0.
     ///
     /// # Errors
     /// `Index` and `Io`, when the file can be neither used nor replaced.
     pub fn open(path: Option<&Path>, lineage: u64, epoch: u32) -> Result<Self, Error> {
-        let (connection, applied) = match path {
+        let afresh = Standing::default();
+        let (connection, standing) = match path {
             None => {
                 let connection = Connection::open_in_memory()?;
                 begin(&connection, lineage, epoch)?;
-                (connection, 0)
+                (connection, afresh)
             }
             Some(path) => match resume(path, lineage, epoch) {
                 Ok(Some(found)) => found,
-                Ok(None) => (begin_file(path, lineage, epoch)?, 0),
-                Err(error) if is_unusable(&error) => (begin_file(path, lineage, epoch)?, 0),
+                Ok(None) => (begin_file(path, lineage, epoch)?, afresh),
+                Err(error) if is_unusable(&error) => (begin_file(path, lineage, epoch)?, afresh),
                 Err(error) => return Err(error.into()),
             },
         };
         Ok(Self {
             connection: Arc::new(Mutex::new(connection)),
             path: path.map(Path::to_owned),
-            applied: Arc::new(AtomicU64::new(applied)),
+            applied: Arc::new(AtomicU64::new(standing.applied)),
             lineage,
+            forgotten: standing.forgotten,
+            sweep: None,
         })
     }
 
@@ -122,6 +104,8 @@ impl Index {
             path: self.path.clone(),
             applied: Arc::clone(&self.applied),
             lineage: self.lineage,
+            forgotten: self.forgotten,
+            sweep: None,
         })
     }
 
@@ -132,13 +116,20 @@ impl Index {
         self.applied.load(Ordering::Acquire)
     }
 
-    /// Adds rows, in journal order and none after `applied`, and moves `applied`, in one transaction.
+    /// An empty batch for [`Self::apply`].
+    #[must_use]
+    pub fn rows(&self) -> Rows {
+        Rows::new(self.lineage)
+    }
+
+    /// Adds rows, all about records after `applied`, and moves `applied`, in one transaction. The
+    /// batch is empty afterwards, and keeps its memory.
     ///
     /// # Errors
     /// `Index`; then nothing was added. A damaged file is begun again at the next `open`.
-    pub fn apply(&mut self, rows: &[IndexRow], applied: u64) -> Result<(), Error> {
+    pub fn apply(&mut self, rows: &mut Rows, applied: u64) -> Result<(), Error> {
         let mut connection = self.connection.lock();
-        if let Err(error) = add(&mut connection, self.lineage, rows, applied) {
+        if let Err(error) = rows.write(&mut connection, applied) {
             if is_unusable(&error) {
                 // The damage may be far from what `open` reads, so leave word there; when even that
                 // cannot be written, `open` will meet the damage itself.
@@ -150,213 +141,113 @@ impl Index {
         Ok(())
     }
 
-    /// All messages with this id, of all senders, in journal order.
+    /// Sequences of messages that may bear this id, ascending.
     ///
     /// # Errors
     /// `Index`.
-    pub fn by_id(&self, id: &str) -> Result<Vec<IndexRow>, Error> {
+    pub fn named(&self, id: &str) -> Result<Vec<u64>, Error> {
         self.find(Kind::Id, id, 0, usize::MAX)
     }
 
-    /// The messages of a conversation in journal order, those after `after`, at most `limit`.
+    /// Sequences of messages that may mention this text, ascending: those after `after`, at most
+    /// `limit`.
     ///
     /// # Errors
     /// `Index`.
-    pub fn by_conversation(
-        &self,
-        id: &str,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<IndexRow>, Error> {
-        self.find(Kind::Conversation, id, after, limit)
+    pub fn mentioning(&self, text: &str, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        self.find(Kind::Mention, text, after, limit)
     }
 
-    /// The messages of a task in journal order, those after `after`, at most `limit`.
-    ///
-    /// # Errors
-    /// `Index`.
-    pub fn by_task(&self, id: &str, after: u64, limit: usize) -> Result<Vec<IndexRow>, Error> {
-        self.find(Kind::Task, id, after, limit)
-    }
-
-    fn find(
-        &self,
-        kind: Kind,
-        text: &str,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<IndexRow>, Error> {
-        let column = match kind {
-            Kind::Id => "id",
-            Kind::Conversation => "conversation",
-            Kind::Task => "task",
-        };
-        // CROSS JOIN keeps SQLite from walking `message` first.
-        let query = format!(
-            "SELECT message.* FROM place CROSS JOIN message USING (sequence)
-             WHERE place.key = ?1 AND place.sequence > ?2 AND message.{column} = ?3
-             ORDER BY place.sequence LIMIT ?4"
-        );
+    fn find(&self, kind: Kind, text: &str, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
         let key = key(self.lineage, kind, text);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let connection = self.connection.lock();
-        let mut statement = connection.prepare_cached(&query)?;
-        let rows = statement.query_map((key, integer(after), text, limit), row)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut statement = connection.prepare_cached(
+            "SELECT sequence FROM entry WHERE key = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3",
+        )?;
+        let found = statement.query_map((key, integer(after), limit), |row| {
+            row.get(0).map(i64::cast_unsigned)
+        })?;
+        Ok(found.collect::<Result<_, _>>()?)
     }
-}
 
-fn row(row: &Row<'_>) -> rusqlite::Result<IndexRow> {
-    let sequence: i64 = row.get(0)?;
-    Ok(IndexRow {
-        sequence: sequence.cast_unsigned(),
-        id: row.get(1)?,
-        sender: row.get(2)?,
-        conversation: row.get(3)?,
-        task: row.get(4)?,
-        at_ms: row.get(5)?,
-    })
-}
+    /// What is known to have become of a message, in the order it happened.
+    ///
+    /// # Errors
+    /// `Index`.
+    pub fn facts(&self, message: u64) -> Result<Vec<Fact>, Error> {
+        let connection = self.connection.lock();
+        let mut statement = connection.prepare_cached(
+            "SELECT place, record, kind FROM fact WHERE message = ?1 ORDER BY record, place",
+        )?;
+        let found = statement.query_map([integer(message)], |row| {
+            Ok(Fact {
+                message,
+                place: row.get(0)?,
+                record: row.get(1).map(i64::cast_unsigned)?,
+                kind: row.get(2)?,
+            })
+        })?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
 
-fn add(
-    connection: &mut Connection,
-    lineage: u64,
-    rows: &[IndexRow],
-    applied: u64,
-) -> rusqlite::Result<()> {
-    let mut places = Vec::with_capacity(rows.len() * 3);
-    let transaction = connection.transaction()?;
-    {
-        let mut insert =
-            transaction.prepare_cached("INSERT INTO message VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-        for row in rows {
-            let sequence = integer(row.sequence);
-            insert.execute((
-                sequence,
-                &row.id,
-                &row.sender,
-                &row.conversation,
-                &row.task,
-                row.at_ms,
-            ))?;
-            places.push((key(lineage, Kind::Id, &row.id), sequence));
-            if let Some(conversation) = &row.conversation {
-                places.push((key(lineage, Kind::Conversation, conversation), sequence));
-            }
-            if let Some(task) = &row.task {
-                places.push((key(lineage, Kind::Task, task), sequence));
-            }
+    /// Everything before this sequence has been removed.
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Removes what is about messages before `before`, a part at each call; false when nothing is
+    /// left to remove. What was begun for an earlier `before` is ended first.
+    ///
+    /// One removal walks the whole index once, so it is done when a good part of it can go.
+    ///
+    /// # Errors
+    /// `Index`; the next call goes on from there.
+    pub fn forget(&mut self, before: u64) -> Result<bool, Error> {
+        if before <= self.forgotten {
+            return Ok(false);
         }
-        // In key order a batch walks the tree once, and touches each page once.
-        places.sort_unstable();
-        let mut insert = transaction.prepare_cached("INSERT INTO place VALUES (?1, ?2)")?;
-        for place in places {
-            insert.execute(place)?;
-        }
+        let begun = self.sweep.filter(|sweep| sweep.before <= before);
+        let Sweep { before, slice } = begun.unwrap_or(Sweep { before, slice: 0 });
+        // The first 8 bits of a key are its slice.
+        let lowest = (i64::MIN).wrapping_add((slice << 56).cast_signed());
+        let highest = lowest | ((1 << 56) - 1);
+        let share = (before - self.forgotten) / SLICES * (slice + 1);
+        let is_last = slice + 1 == SLICES;
+        let facts_before = if is_last {
+            before
+        } else {
+            self.forgotten + share
+        };
+        let mut connection = self.connection.lock();
+        let transaction = connection.transaction()?;
         transaction
-            .prepare_cached("UPDATE meta SET applied = ?1")?
-            .execute([integer(applied)])?;
+            .prepare_cached("DELETE FROM entry WHERE key BETWEEN ?1 AND ?2 AND sequence < ?3")?
+            .execute((lowest, highest, integer(before)))?;
+        transaction
+            .prepare_cached("DELETE FROM fact WHERE message < ?1")?
+            .execute([integer(facts_before)])?;
+        if is_last {
+            transaction.execute("UPDATE meta SET forgotten = ?1", [integer(before)])?;
+        }
+        transaction.commit()?;
+        drop(connection);
+        self.sweep = Some(Sweep {
+            before,
+            slice: slice + 1,
+        });
+        if is_last {
+            self.forgotten = before;
+            self.sweep = None;
+        }
+        Ok(!is_last)
     }
-    transaction.commit()
-}
-
-/// The hash behind a look-up. The lineage keeps senders from choosing texts that collide. `std` may
-/// change the function with a compiler; `meta.hash` notices, and the index is begun again.
-fn key(lineage: u64, kind: Kind, text: &str) -> i64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write_u64(lineage);
-    hasher.write_u8(match kind {
-        Kind::Id => 1,
-        Kind::Conversation => 2,
-        Kind::Task => 3,
-    });
-    hasher.write(text.as_bytes());
-    hasher.finish().cast_signed()
 }
 
 /// SQLite's integers are signed; no journal gets past half of the range.
 fn integer(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
-}
-
-fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_MAX)?;
-    Ok(connection)
-}
-
-fn connect_writer(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
-    connection.pragma_update(None, "journal_mode", "wal")?;
-    connection.pragma_update(None, "synchronous", "normal")?;
-    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
-    Ok(connection)
-}
-
-/// The connection and `applied`, when the file holds the index of this journal.
-fn resume(path: &Path, lineage: u64, epoch: u32) -> rusqlite::Result<Option<(Connection, u64)>> {
-    let connection = connect_writer(path)?;
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'message', 'place')";
-    if connection.query_row(tables, [], |row| row.get::<_, i64>(0))? != 3 {
-        return Ok(None);
-    }
-    let expected = (
-        SCHEMA,
-        lineage.cast_signed(),
-        epoch,
-        key(lineage, Kind::Id, ""),
-    );
-    let (found, applied) = connection.query_row("SELECT * FROM meta", [], |row| {
-        let found = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-        Ok((found, row.get::<_, i64>(4)?))
-    })?;
-    Ok((found == expected).then_some((connection, applied.cast_unsigned())))
-}
-
-fn begin_file(path: &Path, lineage: u64, epoch: u32) -> Result<Connection, Error> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        match fs::remove_file(&name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    let connection = connect_writer(path)?;
-    begin(&connection, lineage, epoch)?;
-    Ok(connection)
-}
-
-fn begin(connection: &Connection, lineage: u64, epoch: u32) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
-    transaction.execute_batch(TABLES)?;
-    transaction.execute(
-        "INSERT INTO meta VALUES (?1, ?2, ?3, ?4, 0)",
-        (
-            SCHEMA,
-            lineage.cast_signed(),
-            epoch,
-            key(lineage, Kind::Id, ""),
-        ),
-    )?;
-    transaction.commit()
-}
-
-/// Whether the file is no index of ours, or a damaged one; not when the system stands in the way.
-fn is_unusable(error: &rusqlite::Error) -> bool {
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => matches!(
-            failure.code,
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown
-        ),
-        rusqlite::Error::QueryReturnedNoRows
-        | rusqlite::Error::InvalidColumnIndex(_)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::FromSqlConversionFailure(..) => true,
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub use cursor::{Cursor, CursorFault};
 pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};
 pub use error::Error;
 pub use filler::Filler;
-pub use index::{Index, IndexRow};
+pub use index::{Fact, Index, Rows};
 pub use journal::{Durability, Journal, Options, Syncer};
 pub use keys::{KeyEntry, KeyReader, Keys};
 pub use reader::{Reader, Record, SegmentView};

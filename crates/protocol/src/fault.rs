@@ -272,6 +272,10 @@ codes! {
         InternalError = "internal_error", "an error of ours";
     }
     Advice {
+        // The exchange itself.
+        HopLimit = "hop_limit", "the message ends a chain of automatic reactions and goes to nobody";
+        PairBudget = "pair_budget", "two parties react to each other too much; the message goes to nobody";
+        ConversationBudget = "conversation_budget", "the conversation reacts to itself too much; the message goes to nobody";
         // AEE 1 to 5, 13.
         IdForm = "id_form", "the id is neither ULID nor UUID";
         IdTimeSkew = "id_time_skew", "the time inside the ULID and ts differ widely";

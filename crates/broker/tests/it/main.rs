@@ -16,4 +16,5 @@ mod retention;
 mod start;
 mod tail;
 mod tasks;
+mod trace;
 mod world;

@@ -16,7 +16,7 @@ const CURSOR: &str = "interwire-cursor";
 /// The dialect of the answered message.
 const DIALECT: &str = "interwire-dialect";
 /// Where the next page begins.
-const NEXT_CURSOR: &str = "interwire-next-cursor";
+pub(crate) const NEXT_CURSOR: &str = "interwire-next-cursor";
 /// Whether the page ends at the newest message.
 const CAUGHT_UP: &str = "interwire-caught-up";
 

@@ -10,6 +10,7 @@ mod base64;
 mod body;
 mod call;
 mod consumers;
+mod conversations;
 mod dead_letters;
 mod deliveries;
 mod delivery_settings;

@@ -7,8 +7,8 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, dead_letters, deliveries, inbox, messages, openapi, operations, origin, places, receipts,
-    socket, stream, subscriptions, tasks, validate,
+    ask, conversations, dead_letters, deliveries, inbox, messages, openapi, operations, origin,
+    places, receipts, socket, stream, subscriptions, tasks, validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -94,6 +94,8 @@ routes! {
         "One envelope, as the bytes that were sent";
     Get "/v1/messages/{id}/receipt" "receipt" receipts::receipt,
         "What became of a message, once or as it happens";
+    Get "/v1/conversations/{id}" "conversation" conversations::conversation,
+        "A conversation as a tree of causes, with what became of every message";
     Get "/v1/stream" "stream" stream::open,
         "Follow the journal as server-sent events";
     Get "/v1/socket" "socket" socket::open,

@@ -37,6 +37,8 @@ pub struct HttpSettings {
     pub write_stall_ms: u64,
     /// Messages in one page, deliveries in one pull.
     pub page_max: usize,
+    /// Messages of one conversation in one trace, and as many linked to it.
+    pub trace_max: usize,
     /// Milliseconds that a pull may wait.
     pub pull_wait_ms_max: u64,
     /// Milliseconds that who asks may wait for a reply.
@@ -71,6 +73,7 @@ impl Default for HttpSettings {
             reader_budget_bytes: 8 << 20,
             write_stall_ms: 30_000,
             page_max: 1_000,
+            trace_max: 100_000,
             pull_wait_ms_max: 60_000,
             ask_wait_ms_max: 3_600_000,
             hosts: Vec::new(),

@@ -6,6 +6,7 @@
     reason = "a test that meets the unexpected should stop"
 )]
 
+mod conversations;
 mod dead_letters;
 mod deliveries;
 mod drain;
@@ -14,6 +15,7 @@ mod groups;
 mod in_band;
 mod lines;
 mod load;
+mod loops;
 mod messages;
 mod operations;
 mod places;

@@ -121,7 +121,7 @@ fn scopes(header: &Header) -> impl Iterator<Item = &str> {
 pub(crate) fn known_from(lines: &[(Party, RecipientState)]) -> Vec<Party> {
     let known = lines.iter().filter(|(_, state)| match state {
         RecipientState::Duplicate => true,
-        RecipientState::Stored | RecipientState::Refused => false,
+        RecipientState::Stored | RecipientState::Refused | RecipientState::Dead => false,
     });
     known.map(|(party, _)| party.clone()).collect()
 }

@@ -32,6 +32,7 @@ const FLAGS_KNOWN: u16 = (1 << 13) - 1;
 const LINE_IN_ORDER: u8 = 1;
 const LINE_REFUSED: u8 = 1 << 1;
 const LINE_DUPLICATE: u8 = 1 << 2;
+const LINE_DEAD: u8 = 1 << 3;
 
 const DIALECTS: [DialectName; 3] = [DialectName::Aee, DialectName::Aep, DialectName::Uai];
 const PRIORITIES: [Priority; 4] = [
@@ -136,6 +137,7 @@ impl Head<'_> {
                 RecipientState::Stored => 0,
                 RecipientState::Refused => LINE_REFUSED,
                 RecipientState::Duplicate => LINE_DUPLICATE,
+                RecipientState::Dead => LINE_DEAD,
             };
             out.push(state | if in_order { LINE_IN_ORDER } else { 0 });
             if !in_order {
@@ -181,6 +183,7 @@ pub(super) fn decode(body: &Bytes) -> Result<Record, RecordError> {
             0 => Ok((party, RecipientState::Stored)),
             LINE_REFUSED => Ok((party, RecipientState::Refused)),
             LINE_DUPLICATE => Ok((party, RecipientState::Duplicate)),
+            LINE_DEAD => Ok((party, RecipientState::Dead)),
             _ => Err(RecordError("expected known flags of a receipt line")),
         }
     })?;

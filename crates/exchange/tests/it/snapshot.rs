@@ -2,7 +2,8 @@
 
 use crate::world::{Message, World, filter, sequences};
 use interwire_exchange::{
-    DeliveryId, DeliverySettings, Exchange, Lease, Order, Outcome, PlaceName, Settings, Settle,
+    DeliveryId, DeliverySettings, Exchange, Lease, LoopLimits, Order, Outcome, PlaceName, Settings,
+    Settle,
 };
 use proptest::prelude::*;
 use protocol::{DialectName, Party, Priority, Retry, Rules, dialect};
@@ -19,6 +20,7 @@ struct Extras {
     life_ms: Option<i64>,
     attempts: Option<u32>,
     origin: Option<u8>,
+    cause: Option<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,15 +49,17 @@ fn step() -> impl Strategy<Value = Step> {
         prop::option::weighted(0.2, prop::sample::select(vec![10_i64, 2_000])),
         prop::option::weighted(0.2, 1..4_u32),
         maybe(0.1, 20),
+        maybe(0.6, 20),
     )
         .prop_map(
-            |(key, conversation, urgent, life_ms, attempts, origin)| Extras {
+            |(key, conversation, urgent, life_ms, attempts, origin, cause)| Extras {
                 key,
                 conversation,
                 urgent,
                 life_ms,
                 attempts,
                 origin,
+                cause,
             },
         );
     let whom = prop::sample::subsequence((0..PARTIES.len()).collect::<Vec<_>>(), 0..=3);
@@ -95,6 +99,7 @@ fn message(id: u8, whom: &[usize], extras: Extras, world: &World) -> Message {
     Message::new(&format!("m{id}"), &recipients).with(|header| {
         header.dialect = DialectName::Uai;
         header.idempotency_key = extras.key.map(|key| format!("k{key}").into());
+        header.cause = extras.cause.map(|id| format!("m{id}").into());
         header.origin = extras.origin.map(|id| format!("m{id}").into());
         header.conversation = extras.conversation.map(|at| format!("c{at}").into());
         header.priority = if extras.urgent {
@@ -145,6 +150,14 @@ fn lived(steps: Vec<Step>) -> World {
         ..DeliverySettings::default()
     };
     let mut world = World::with(Settings {
+        // Loops are met, and forgotten.
+        loops: LoopLimits {
+            hops_max: 4,
+            pair_turns_max: 2,
+            conversation_turns_max: 3,
+            memory_max: 6,
+            ..LoopLimits::default()
+        },
         delivery,
         ..Settings::default()
     });

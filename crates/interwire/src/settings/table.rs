@@ -337,6 +337,36 @@ pub static SETTINGS: &[Setting] = &[
         broker.exchange.tasks.finished_max,
         "Ended tasks in memory; the journal keeps the others."
     ),
+    number!(
+        "loop_hops_max",
+        0,
+        broker.exchange.loops.hops_max,
+        "Automatic reactions in one chain of causes before a message goes to nobody; 0 is no limit."
+    ),
+    number!(
+        "loop_pair_turns_max",
+        0,
+        broker.exchange.loops.pair_turns_max,
+        "Reactions to reactions between two parties in one window; 0 is no limit."
+    ),
+    number!(
+        "loop_conversation_turns_max",
+        0,
+        broker.exchange.loops.conversation_turns_max,
+        "Reactions to reactions in one conversation in one window; 0 is no limit."
+    ),
+    number!(
+        "loop_window_ms",
+        1,
+        broker.exchange.loops.window_ms,
+        "Milliseconds of such a window."
+    ),
+    number!(
+        "loop_memory_max",
+        1,
+        broker.exchange.loops.memory_max,
+        "Reactions that are remembered to find loops; what is forgotten counts as a beginning."
+    ),
     text!(
         "log",
         "What is logged: error, warn, info, debug, trace, or a filter such as info,interwire_broker=debug.",
@@ -436,6 +466,12 @@ pub static SETTINGS: &[Setting] = &[
         1,
         http.page_max,
         "Messages in one page, deliveries in one pull."
+    ),
+    number!(
+        "http.trace_max",
+        1,
+        http.trace_max,
+        "Messages of one conversation in one trace, and as many linked to it."
     ),
     number!(
         "http.pull_wait_ms_max",

@@ -20,4 +20,5 @@ mod serve;
 mod settings;
 mod tasks;
 mod tour;
+mod trace;
 mod verbs;

@@ -1,4 +1,4 @@
-use super::{Index, IndexRow};
+use super::{Fact, Index};
 use crate::Error;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,27 @@ use tempfile::TempDir;
 
 const LINEAGE: u64 = 0xfeed_beef_dead_cafe;
 
-fn message(sequence: u64, id: &str, conversation: &str, task: Option<&str>) -> IndexRow {
-    IndexRow {
-        sequence,
-        id: id.to_owned(),
-        sender: format!("agent.sender-{}", sequence % 3),
-        conversation: Some(conversation.to_owned()),
-        task: task.map(str::to_owned),
-        at_ms: 1_700_000_000_000 + i64::try_from(sequence).unwrap(),
+/// One message: its sequence, its id, what it mentions.
+type Line<'t> = (u64, &'t str, &'t [&'t str]);
+
+fn add(index: &mut Index, lines: &[Line<'_>], facts: &[Fact], applied: u64) -> Result<(), Error> {
+    let mut rows = index.rows();
+    for (sequence, id, mentions) in lines {
+        rows.id(*sequence, id);
+        for text in *mentions {
+            rows.mention(*sequence, text);
+        }
+    }
+    facts.iter().for_each(|fact| rows.fact(*fact));
+    index.apply(&mut rows, applied)
+}
+
+fn fact(message: u64, place: u32, record: u64) -> Fact {
+    Fact {
+        message,
+        place,
+        record,
+        kind: 1,
     }
 }
 
@@ -24,21 +37,23 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn filled(path: Option<&Path>) -> (Index, Vec<IndexRow>) {
+fn filled(path: Option<&Path>) -> Index {
     let mut index = Index::open(path, LINEAGE, 1).unwrap();
-    let rows = vec![
-        message(1, "m-1", "c-1", Some("t-1")),
-        message(3, "m-2", "c-2", None),
-        message(4, "m-1", "c-1", None),
-        message(7, "m-3", "c-1", Some("t-1")),
+    let lines: [Line<'_>; 4] = [
+        (1, "m-1", &["c-1", "t-1"]),
+        (3, "m-2", &["c-2"]),
+        (4, "m-1", &["c-1"]),
+        (7, "m-3", &["c-1", "t-1", "m-1"]),
     ];
-    index.apply(&rows[..2], 3).unwrap();
-    index.apply(&rows[2..], 9).unwrap();
-    (index, rows)
-}
-
-fn sequences(rows: &[IndexRow]) -> Vec<u64> {
-    rows.iter().map(|row| row.sequence).collect()
+    add(&mut index, &lines[..2], &[fact(1, 5, 2)], 3).unwrap();
+    add(
+        &mut index,
+        &lines[2..],
+        &[fact(1, 4, 8), fact(1, 5, 6), fact(4, 5, 6)],
+        9,
+    )
+    .unwrap();
+    index
 }
 
 /// The same on disk and in memory.
@@ -49,58 +64,50 @@ fn on_both(check: impl Fn(Option<&Path>)) {
 }
 
 #[test]
-fn an_id_finds_the_rows_of_all_senders_as_they_were_applied() {
+fn an_id_finds_the_messages_of_all_senders() {
     on_both(|path| {
-        let (index, rows) = filled(path);
-        assert_eq!(
-            index.by_id("m-1").unwrap(),
-            [rows[0].clone(), rows[2].clone()]
-        );
-        assert_eq!(index.by_id("m-4").unwrap(), []);
+        let index = filled(path);
+        assert_eq!(index.named("m-1").unwrap(), [1, 4]);
+        assert_eq!(index.named("m-4").unwrap(), []);
     });
 }
 
 #[test]
-fn a_conversation_is_read_page_by_page_in_journal_order() {
+fn mentions_are_read_page_by_page_in_journal_order() {
     on_both(|path| {
-        let (index, _) = filled(path);
-        let page = |after, limit| sequences(&index.by_conversation("c-1", after, limit).unwrap());
+        let index = filled(path);
+        let page = |after, limit| index.mentioning("c-1", after, limit).unwrap();
         assert_eq!(page(0, 2), [1, 4]);
         assert_eq!(page(4, 2), [7]);
         assert_eq!(page(7, 2), []);
         assert_eq!(page(0, usize::MAX), [1, 4, 7]);
         assert_eq!(page(u64::MAX, 2), []);
         assert_eq!(page(0, 0), []);
+        assert_eq!(index.mentioning("t-1", 1, 10).unwrap(), [7]);
     });
 }
 
 #[test]
-fn a_task_finds_only_the_messages_that_name_it() {
+fn an_id_and_a_mention_of_one_name_are_two_things() {
     on_both(|path| {
-        let (index, _) = filled(path);
-        assert_eq!(sequences(&index.by_task("t-1", 0, 10).unwrap()), [1, 7]);
-        assert_eq!(sequences(&index.by_task("t-1", 1, 10).unwrap()), [7]);
+        let index = filled(path);
+        assert_eq!(index.named("c-1").unwrap(), []);
+        assert_eq!(index.mentioning("m-1", 0, 9).unwrap(), [7]);
     });
 }
 
 #[test]
-fn an_id_a_conversation_and_a_task_of_one_name_are_three_things() {
+fn a_text_that_a_message_mentions_twice_is_found_once() {
     on_both(|path| {
         let mut index = Index::open(path, LINEAGE, 1).unwrap();
-        let rows = [
-            message(1, "x", "a", None),
-            message(2, "b", "x", None),
-            message(3, "c", "d", Some("x")),
-        ];
-        index.apply(&rows, 3).unwrap();
-        assert_eq!(sequences(&index.by_id("x").unwrap()), [1]);
-        assert_eq!(sequences(&index.by_conversation("x", 0, 9).unwrap()), [2]);
-        assert_eq!(sequences(&index.by_task("x", 0, 9).unwrap()), [3]);
+        add(&mut index, &[(1, "x", &["x", "x"])], &[], 1).unwrap();
+        assert_eq!(index.named("x").unwrap(), [1]);
+        assert_eq!(index.mentioning("x", 0, 9).unwrap(), [1]);
     });
 }
 
 #[test]
-fn ids_are_compared_byte_by_byte() {
+fn texts_are_told_apart_byte_by_byte() {
     on_both(|path| {
         let mut index = Index::open(path, LINEAGE, 1).unwrap();
         let ids = [
@@ -113,17 +120,77 @@ fn ids_are_compared_byte_by_byte() {
             "é",
             "e\u{301}",
             "",
-            "'; DROP TABLE place; --",
+            "'; DROP TABLE entry; --",
         ];
-        let rows: Vec<_> = (1..)
+        let lines: Vec<Line<'_>> = (1..)
             .zip(ids)
-            .map(|(sequence, id)| message(sequence, id, "c", None))
+            .map(|(sequence, id)| (sequence, id, &["c"][..]))
             .collect();
-        index.apply(&rows, 99).unwrap();
-        for row in rows {
-            assert_eq!(index.by_id(&row.id).unwrap(), [row]);
+        add(&mut index, &lines, &[], 99).unwrap();
+        for (sequence, id, _) in lines {
+            assert_eq!(index.named(id).unwrap(), [sequence], "{id:?}");
         }
     });
+}
+
+#[test]
+fn facts_of_a_message_come_in_the_order_they_happened() {
+    on_both(|path| {
+        let index = filled(path);
+        assert_eq!(
+            index.facts(1).unwrap(),
+            [fact(1, 5, 2), fact(1, 5, 6), fact(1, 4, 8)]
+        );
+        assert_eq!(index.facts(4).unwrap(), [fact(4, 5, 6)]);
+        assert_eq!(index.facts(7).unwrap(), []);
+    });
+}
+
+#[test]
+fn what_is_forgotten_is_gone_and_the_rest_stays() {
+    on_both(|path| {
+        let mut index = Index::open(path, LINEAGE, 1).unwrap();
+        let ids: Vec<String> = (0..600).map(|n| format!("m-{n}")).collect();
+        let lines: Vec<Line<'_>> = (1..)
+            .zip(&ids)
+            .map(|(sequence, id)| (sequence, id.as_str(), &["c"][..]))
+            .collect();
+        let facts: Vec<Fact> = (1..=600).map(|message| fact(message, 1, 601)).collect();
+        add(&mut index, &lines, &facts, 601).unwrap();
+        while index.forget(400).unwrap() {}
+        assert_eq!(index.forgotten(), 400);
+        assert!(!index.forget(400).unwrap() && !index.forget(1).unwrap());
+        assert!(
+            index
+                .mentioning("c", 0, 999)
+                .unwrap()
+                .into_iter()
+                .eq(400..=600)
+        );
+        for (sequence, id, _) in lines {
+            let is_kept = sequence >= 400;
+            assert_eq!(index.named(id).unwrap().len(), usize::from(is_kept));
+            assert_eq!(index.facts(sequence).unwrap().len(), usize::from(is_kept));
+        }
+    });
+}
+
+#[test]
+fn forgetting_that_was_interrupted_begins_again() {
+    let (_folder, path) = folder();
+    let mut index = filled(Some(&path));
+    for _ in 0..100 {
+        assert!(index.forget(4).unwrap());
+    }
+    drop(index);
+    let mut index = Index::open(Some(&path), LINEAGE, 1).unwrap();
+    assert_eq!(index.forgotten(), 0);
+    while index.forget(4).unwrap() {}
+    drop(index);
+    let index = Index::open(Some(&path), LINEAGE, 1).unwrap();
+    assert_eq!(index.forgotten(), 4);
+    assert_eq!(index.mentioning("c-1", 0, 9).unwrap(), [4, 7]);
+    assert_eq!(index.facts(1).unwrap(), []);
 }
 
 #[test]
@@ -132,7 +199,7 @@ fn a_closed_index_is_resumed_where_it_was() {
     drop(filled(Some(&path)));
     let index = Index::open(Some(&path), LINEAGE, 1).unwrap();
     assert_eq!(index.applied(), 9);
-    assert_eq!(sequences(&index.by_id("m-1").unwrap()), [1, 4]);
+    assert_eq!(index.named("m-1").unwrap(), [1, 4]);
 }
 
 #[test]
@@ -148,7 +215,7 @@ fn an_index_of_another_lineage_epoch_schema_or_hash_is_begun_again() {
             file.execute("UPDATE meta SET hash = hash + 1", [])
         }),
         (LINEAGE, 1, |file| file.execute("DELETE FROM meta", [])),
-        (LINEAGE, 1, |file| file.execute("DROP TABLE place", [])),
+        (LINEAGE, 1, |file| file.execute("DROP TABLE entry", [])),
     ];
     for (lineage, epoch, spoil) in cases {
         let (_folder, path) = folder();
@@ -156,9 +223,9 @@ fn an_index_of_another_lineage_epoch_schema_or_hash_is_begun_again() {
         spoil(&Connection::open(&path).unwrap()).unwrap();
         let mut index = Index::open(Some(&path), lineage, epoch).unwrap();
         assert_eq!(index.applied(), 0);
-        assert_eq!(index.by_id("m-1").unwrap(), []);
-        index.apply(&[message(1, "m-1", "c", None)], 1).unwrap();
-        assert_eq!(index.reader().unwrap().by_id("m-1").unwrap().len(), 1);
+        assert_eq!(index.named("m-1").unwrap(), []);
+        add(&mut index, &[(1, "m-1", &["c"])], &[], 1).unwrap();
+        assert_eq!(index.reader().unwrap().named("m-1").unwrap(), [1]);
     }
 }
 
@@ -182,9 +249,7 @@ fn damage_met_by_a_write_makes_the_next_open_begin_again() {
     std::fs::write(&path, bytes).unwrap();
     let mut index = Index::open(Some(&path), LINEAGE, 1).unwrap();
     assert_eq!(index.applied(), 9, "opening does not read what is damaged");
-    let error = index
-        .apply(&[message(10, "m-9", "c-9", None)], 10)
-        .unwrap_err();
+    let error = add(&mut index, &[(10, "m-9", &["c-9"])], &[], 10).unwrap_err();
     assert!(matches!(error, Error::Index(_)), "{error}");
     drop(index);
     assert_eq!(Index::open(Some(&path), LINEAGE, 1).unwrap().applied(), 0);
@@ -204,12 +269,13 @@ fn a_folder_that_is_not_there_is_an_error_and_creates_nothing() {
 #[test]
 fn a_batch_that_fails_leaves_nothing_behind() {
     on_both(|path| {
-        let (mut index, _) = filled(path);
-        let batch = [message(10, "m-10", "c", None), message(7, "m-7", "c", None)];
-        index.apply(&batch, 11).unwrap_err();
+        let mut index = filled(path);
+        // The second is in the index already.
+        let batch: [Line<'_>; 2] = [(10, "m-10", &["c"]), (7, "m-3", &[])];
+        add(&mut index, &batch, &[], 11).unwrap_err();
         assert_eq!(index.applied(), 9);
-        assert_eq!(index.by_id("m-10").unwrap(), []);
-        index.apply(&batch[..1], 11).unwrap();
+        assert_eq!(index.named("m-10").unwrap(), []);
+        add(&mut index, &batch[..1], &[], 11).unwrap();
         assert_eq!(index.reader().unwrap().applied(), 11);
     });
 }
@@ -217,11 +283,9 @@ fn a_batch_that_fails_leaves_nothing_behind() {
 #[test]
 fn a_reader_cannot_write_the_file() {
     let (_folder, path) = folder();
-    let (index, _) = filled(Some(&path));
+    let index = filled(Some(&path));
     let mut reader = index.reader().unwrap();
-    reader
-        .apply(&[message(10, "m-10", "c", None)], 10)
-        .unwrap_err();
+    add(&mut reader, &[(10, "m-10", &["c"])], &[], 10).unwrap_err();
     assert_eq!(index.applied(), 9);
 }
 
@@ -238,8 +302,7 @@ fn readers_see_everything_applied_while_the_writer_goes_on() {
                     let mut looks = 0_u64;
                     while !done.load(Ordering::Relaxed) || looks == 0 {
                         let applied = reader.applied();
-                        let rows = reader.by_conversation("c", 0, usize::MAX).unwrap();
-                        let seen = sequences(&rows);
+                        let seen = reader.mentioning("c", 0, usize::MAX).unwrap();
                         assert!(seen.len() as u64 >= applied, "{} of {applied}", seen.len());
                         assert_eq!(seen.len() % 10, 0, "half a batch is visible");
                         assert!(seen.iter().copied().eq(1..=seen.len() as u64));
@@ -248,10 +311,10 @@ fn readers_see_everything_applied_while_the_writer_goes_on() {
                 }));
             }
             for batch in 0..60 {
-                let rows: Vec<_> = (1..=10)
-                    .map(|n| message(batch * 10 + n, "m", "c", Some("t")))
+                let lines: Vec<Line<'_>> = (1..=10)
+                    .map(|n| (batch * 10 + n, "m", &["c"][..]))
                     .collect();
-                writer.apply(&rows, batch * 10 + 10).unwrap();
+                add(&mut writer, &lines, &[], batch * 10 + 10).unwrap();
             }
             done.store(true, Ordering::Relaxed);
             for reader in readers {
