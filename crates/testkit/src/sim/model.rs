@@ -388,7 +388,7 @@ impl Model {
                 .get_mut(at)
                 .is_some_and(|k| std::mem::take(&mut k.is_doubtful));
             if is_doubtful {
-                self.acknowledge(at, State::Unsure);
+                self.acknowledge(at);
             }
         }
         self.readers.clear();

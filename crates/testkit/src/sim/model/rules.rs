@@ -40,6 +40,7 @@ impl Model {
         if !duplicate {
             // So whatever was asked before has come to nothing.
             known.owed.values_mut().for_each(Owed::begin);
+            self.acknowledge(at);
         }
         Ok(())
     }
@@ -72,17 +73,20 @@ impl Model {
             known.is_doubtful = false;
         }
         if is_news {
-            (0..self.mail.len()).for_each(|at| self.acknowledge(at, State::Done));
+            (0..self.mail.len()).for_each(|at| self.acknowledge(at));
         }
         Ok(())
     }
 
-    /// What this message acknowledges is over for its sender, or may be.
-    pub(super) fn acknowledge(&mut self, at: usize, state: State) {
+    /// What this message acknowledges is over for its sender; or may be, as long as nobody was told
+    /// that it was taken. A message and what follows from it are two records, and a crash may leave
+    /// the first.
+    pub(super) fn acknowledge(&mut self, at: usize) {
         let Some(known) = self.mail.get(at) else {
             return;
         };
-        let (message, by) = (known.message.clone(), known.sequence);
+        let (message, by, is_sure) =
+            (known.message.clone(), known.sequence, known.is_first_told);
         let Some(key) = &message.acknowledges else {
             return;
         };
@@ -90,15 +94,13 @@ impl Model {
             let is_meant =
                 known.message.key == *key && message.targets.contains(&known.message.sender);
             // It means nothing when it came before what it answers.
-            let is_later = known.sequence.is_some_and(|sequence| by > Some(sequence));
-            let is_known = state == State::Done && is_later;
-            let may_be = state == State::Unsure && by.is_none();
+            let is_later = by.is_none() || known.sequence.is_some_and(|sequence| by > Some(sequence));
             if let Some(owed) = known.owed.get_mut(&inbox(&message.sender))
                 && is_meant
-                && (is_known || may_be)
+                && is_later
                 && owed.state != State::Done
             {
-                owed.state = state.clone();
+                owed.state = if is_sure { State::Done } else { State::Unsure };
             }
         }
     }
@@ -251,7 +253,9 @@ impl Model {
             let is_before = other.goes_before(known);
             let has_overtaken = is_before && owed.is_resting(now);
             check(!has_overtaken, "it overtook one that has to wait")?;
-            let is_overtaken = is_before && other.told_at < call && owed.is_due(now);
+            // Between priorities a patient one may pass.
+            let is_equal = other.message.priority == known.message.priority;
+            let is_overtaken = is_before && is_equal && other.told_at < call && owed.is_due(now);
             check(!is_overtaken, "it overtook one of its conversation")?;
         }
         Ok(())
