@@ -34,6 +34,7 @@ impl Place {
 pub struct Inbox {
     client: Client,
     place: Place,
+    consumer: Option<String>,
     waiting: VecDeque<Delivery>,
     max: usize,
     wait: Duration,
@@ -51,6 +52,8 @@ pub struct Delivery {
     pub id: String,
     /// How often it has been handed out, from 1.
     pub attempt: u32,
+    /// Whether it may have been handed out before, also by an earlier run of the exchange.
+    pub redelivered: bool,
     /// RFC 3339 moment after which somebody else may get it.
     pub lease_until: String,
     /// Where it stands in the journal.
@@ -75,6 +78,8 @@ struct Handed<'a> {
     id: String,
     attempt: u32,
     #[serde(default)]
+    redelivered: bool,
+    #[serde(default)]
     lease_until: String,
     #[serde(default)]
     cursor: String,
@@ -95,6 +100,7 @@ impl Client {
         Inbox {
             client: self.clone(),
             place,
+            consumer: None,
             waiting: VecDeque::new(),
             max: 16,
             wait: Duration::from_secs(20),
@@ -113,10 +119,27 @@ impl Client {
         max: usize,
         wait: Duration,
     ) -> Result<Vec<Delivery>, Error> {
-        let request = self.request(Method::GET, &place.path()).query(&[
+        self.pull_as(place, None, max, wait).await
+    }
+
+    /// As [`Self::pull`], under the name of a consumer: a conversation is with one consumer of a place
+    /// at a time. All who give no name are one consumer.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn pull_as(
+        &self,
+        place: &Place,
+        consumer: Option<&str>,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, Error> {
+        let mut query = vec![
             ("max", max.to_string()),
             ("wait_ms", wait.as_millis().to_string()),
-        ]);
+        ];
+        query.extend(consumer.map(|name| ("consumer", name.to_owned())));
+        let request = self.request(Method::GET, &place.path()).query(&query);
         let response = self.send(request).await?;
         let text = self.text(response).await?;
         let pulled: Pulled<'_> = serde_json::from_str(&text).map_err(|_| Error::Answer {
@@ -128,11 +151,31 @@ impl Client {
             delivery: handed.delivery,
             id: handed.id,
             attempt: handed.attempt,
+            redelivered: handed.redelivered,
             lease_until: handed.lease_until,
             cursor: handed.cursor,
             envelope: Bytes::copy_from_slice(handed.envelope.get().as_bytes()),
         });
         Ok(deliveries.collect())
+    }
+
+    /// Hands over what a consumer holds of a place, because it leaves.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn leave(&self, place: &Place, consumer: &str) -> Result<(), Error> {
+        let mut body = match place {
+            Place::Inbox(party) => serde_json::json!({ "inbox": party }),
+            Place::Subscription(name) => serde_json::json!({ "subscription": name }),
+        };
+        if let Some(object) = body.as_object_mut() {
+            object.insert("consumer".into(), consumer.into());
+        }
+        let request = self
+            .request(Method::POST, "/v1/deliveries/leave")
+            .header(CONTENT_TYPE, "application/json")
+            .body(body.to_string());
+        self.send(request).await.map(drop)
     }
 
     /// Settles deliveries; one result for each, in order.
@@ -203,6 +246,13 @@ impl Inbox {
         self
     }
 
+    /// The name under which it reads, when several share the place.
+    #[must_use]
+    pub fn consumer(mut self, name: &str) -> Self {
+        self.consumer = Some(name.to_owned());
+        self
+    }
+
     /// How long one pull waits for something to come.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
@@ -239,7 +289,11 @@ impl Inbox {
             if let Some(delivery) = self.waiting.pop_front() {
                 return Ok(Some(delivery));
             }
-            match self.client.pull(&self.place, self.max, self.wait).await {
+            let consumer = self.consumer.as_deref();
+            let pulled = self
+                .client
+                .pull_as(&self.place, consumer, self.max, self.wait);
+            match pulled.await {
                 Ok(deliveries) => {
                     self.backoff.reset();
                     self.waiting.extend(deliveries);
@@ -274,11 +328,28 @@ impl Delivery {
     /// # Errors
     /// As [`Self::ack`].
     pub async fn nack(&self, delay: Option<Duration>) -> Result<(), Error> {
-        let extra = match delay {
-            Some(delay) => serde_json::json!({ "retry_after_ms": millis(delay) }),
-            None => serde_json::json!({}),
-        };
+        self.nack_because(delay, "").await
+    }
+
+    /// As [`Self::nack`], with a reason for whoever looks at it later.
+    ///
+    /// # Errors
+    /// As [`Self::ack`].
+    pub async fn nack_because(&self, delay: Option<Duration>, reason: &str) -> Result<(), Error> {
+        let mut extra = serde_json::json!({ "reason": reason });
+        if let (Some(delay), Some(object)) = (delay, extra.as_object_mut()) {
+            object.insert("retry_after_ms".into(), millis(delay).into());
+        }
         self.settle("nack", extra).await
+    }
+
+    /// Never: it is a dead letter at once.
+    ///
+    /// # Errors
+    /// As [`Self::ack`].
+    pub async fn reject(&self, reason: &str) -> Result<(), Error> {
+        self.settle("reject", serde_json::json!({ "reason": reason }))
+            .await
     }
 
     /// Still at it: the lease starts again.

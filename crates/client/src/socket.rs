@@ -9,7 +9,7 @@ mod frame;
 
 use crate::backoff::Backoff;
 use crate::inbox::{Place, Settled, read_settled};
-use crate::{Error, Filter, Follow, From, Gap, Receipt};
+use crate::{Error, Filter, Follow, From, Gap, MessageReceipt, Receipt};
 use bytes::Bytes;
 use exchange::{Answer, Asked, Wire};
 use serde_json::json;
@@ -38,6 +38,8 @@ pub enum SocketEvent {
     /// The watched task has ended, with the envelope that was delivered last; the frame as JSON text.
     /// Nothing follows.
     Ended(String),
+    /// What became of the watched message now.
+    Receipt(Box<MessageReceipt>),
     /// Something is missing before what comes next.
     Gap(Gap),
     /// The exchange is shutting down: come back and go on after this place.
@@ -66,6 +68,8 @@ pub struct SocketDelivery {
     pub delivery: Option<String>,
     /// How often it has been handed out, from 1; 0 on live readers.
     pub attempt: u32,
+    /// Whether it may have been handed out before, also by an earlier run of the exchange.
+    pub redelivered: bool,
     /// RFC 3339 moment after which somebody else may get it; empty on live readers.
     pub lease_until: String,
     /// The envelope's id; empty when the exchange did not say it.
@@ -85,6 +89,8 @@ pub struct SocketReader {
     reference: u64,
     /// The cursor that the exchange named when it accepted the subscription.
     pub cursor: String,
+    /// The name under which a durable reader reads; empty for others.
+    pub consumer: String,
     events: mpsc::Receiver<Result<SocketEvent, Error>>,
 }
 
@@ -209,13 +215,70 @@ impl Socket {
     /// # Errors
     /// `Refused`, such as `not_found` for a subscription that does not exist.
     pub async fn read(&self, place: &Place, max_in_flight: usize) -> Result<SocketReader, Error> {
-        let members = match place {
+        self.read_as(place, None, max_in_flight).await
+    }
+
+    /// As [`Self::read`], under the name of a consumer. Without one the connection has a name of its
+    /// own: each connection is a consumer.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn read_as(
+        &self,
+        place: &Place,
+        consumer: Option<&str>,
+        max_in_flight: usize,
+    ) -> Result<SocketReader, Error> {
+        let mut members = match place {
             Place::Inbox(party) => json!({ "inbox": party, "max_in_flight": max_in_flight }),
             Place::Subscription(name) => {
                 json!({ "subscription": name, "max_in_flight": max_in_flight })
             }
         };
+        if let (Some(name), Some(object)) = (consumer, members.as_object_mut()) {
+            object.insert("consumer".into(), name.into());
+        }
         self.reader("subscribe", &members).await
+    }
+
+    /// What became of the message with this id.
+    ///
+    /// # Errors
+    /// `Refused` with `not_found` or `ambiguous_id`.
+    pub async fn receipt(&self, id: &str, sender: Option<&str>) -> Result<MessageReceipt, Error> {
+        let members = frame::members(&json!({ "id": id, "sender": sender }));
+        match self.wire.call("receipt", &members).await? {
+            Answer::Receipt(text) => MessageReceipt::read(&text),
+            other => Err(other.unexpected("a receipt")),
+        }
+    }
+
+    /// What becomes of the message with this id.
+    ///
+    /// # Errors
+    /// As [`Self::receipt`].
+    pub async fn watch_receipt(
+        &self,
+        id: &str,
+        sender: Option<&str>,
+    ) -> Result<SocketWatch, Error> {
+        let members = frame::members(&json!({ "id": id, "sender": sender }));
+        let (events, receiver) = mpsc::channel(READER_QUEUE);
+        let (reference, answer) = self.wire.subscribe("watch", &members, events).await?;
+        match answer {
+            Answer::Receipt(text) => Ok(SocketWatch {
+                next: Some(Box::new(MessageReceipt::read(&text)?)),
+                is_over: false,
+                reader: SocketReader {
+                    wire: Arc::clone(&self.wire),
+                    reference,
+                    cursor: String::new(),
+                    consumer: String::new(),
+                    events: receiver,
+                },
+            }),
+            other => Err(other.unexpected("a receipt")),
+        }
     }
 
     async fn reader(&self, op: &str, members: &serde_json::Value) -> Result<SocketReader, Error> {
@@ -225,12 +288,13 @@ impl Socket {
             .subscribe(op, &frame::members(members), events)
             .await?;
         match answer {
-            Answer::Subscribed(cursor) => {
+            Answer::Subscribed { cursor, consumer } => {
                 let wire = Arc::clone(&self.wire);
                 Ok(SocketReader {
                     wire,
                     reference,
                     cursor,
+                    consumer,
                     events: receiver,
                 })
             }
@@ -257,6 +321,15 @@ impl Socket {
     ) -> Result<Vec<Settled>, Error> {
         let extra = retry_after_ms.map_or(json!({}), |wait| json!({ "retry_after_ms": wait }));
         self.settle("nack", deliveries, extra).await
+    }
+
+    /// Makes dead letters of deliveries; one result per delivery.
+    ///
+    /// # Errors
+    /// As [`Self::ack`].
+    pub async fn reject(&self, deliveries: &[&str], reason: &str) -> Result<Vec<Settled>, Error> {
+        self.settle("reject", deliveries, json!({ "reason": reason }))
+            .await
     }
 
     /// Starts leases again; one result per delivery.
@@ -318,6 +391,38 @@ impl SocketReader {
     /// `Refused` when the exchange ended this subscription.
     pub async fn next(&mut self) -> Result<Option<SocketEvent>, Error> {
         self.events.recv().await.transpose()
+    }
+}
+
+/// A watched receipt on a socket.
+#[derive(Debug)]
+pub struct SocketWatch {
+    reader: SocketReader,
+    next: Option<Box<MessageReceipt>>,
+    is_over: bool,
+}
+
+impl SocketWatch {
+    /// The receipt as it is, and then each time that it is another; `None` after it was final, or
+    /// after the connection has ended.
+    ///
+    /// # Errors
+    /// `Refused` when the exchange ended the watch.
+    pub async fn next(&mut self) -> Result<Option<MessageReceipt>, Error> {
+        while !self.is_over {
+            let receipt = match self.next.take() {
+                Some(first) => first,
+                None => match self.reader.next().await? {
+                    Some(SocketEvent::Receipt(receipt)) => receipt,
+                    // The connection is about to end.
+                    Some(_) => continue,
+                    None => break,
+                },
+            };
+            self.is_over = receipt.is_final;
+            return Ok(Some(*receipt));
+        }
+        Ok(None)
     }
 }
 

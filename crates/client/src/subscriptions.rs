@@ -1,7 +1,7 @@
 //! Durable subscriptions by name.
 
 use crate::client::segment;
-use crate::{Client, Error, Filter};
+use crate::{Client, DeliverySettings, Error, Filter};
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 
@@ -20,9 +20,28 @@ impl Client {
         filter: &Filter,
         deliver_to: Option<&str>,
     ) -> Result<DurableSubscription, Error> {
+        self.put_subscription_with(name, filter, deliver_to, None)
+            .await
+    }
+
+    /// As [`Self::put_subscription`], with delivery settings of its own; without them those it has
+    /// stay.
+    ///
+    /// # Errors
+    /// As [`Self::put_subscription`], and `bad_request` for a value out of its range.
+    pub async fn put_subscription_with(
+        &self,
+        name: &str,
+        filter: &Filter,
+        deliver_to: Option<&str>,
+        delivery: Option<&DeliverySettings>,
+    ) -> Result<DurableSubscription, Error> {
         let mut body = serde_json::json!({ "filter": filter.to_json() });
         if let (Some(party), Some(object)) = (deliver_to, body.as_object_mut()) {
             object.insert("deliver_to".into(), party.into());
+        }
+        if let (Some(delivery), Some(object)) = (delivery, body.as_object_mut()) {
+            object.insert("delivery".into(), serde_json::json!(delivery));
         }
         let request = self
             .request(Method::PUT, &format!("/v1/subscriptions/{}", segment(name)))

@@ -12,6 +12,7 @@ mod identity;
 mod lock;
 mod logging;
 mod output;
+mod places;
 mod settings;
 mod texts;
 
@@ -54,8 +55,10 @@ enum Verb {
     Send(Box<command::send::Arguments>),
     /// Publish a request and wait for its reply
     Ask(Box<command::ask::Arguments>),
+    /// Say what became of a message
+    Receipt(command::receipt::Arguments),
     /// Read a party's inbox
-    Inbox(command::inbox::Arguments),
+    Inbox(Box<command::inbox::Arguments>),
     /// Follow the live stream
     Tail(command::tail::Arguments),
     /// List, show and call off tasks
@@ -63,9 +66,12 @@ enum Verb {
     Task(command::task::Action),
     /// Show a whole conversation: what caused what, and what became of it
     Trace(command::trace::Arguments),
-    /// List, create and remove durable subscriptions
+    /// List, create, pause and remove durable subscriptions
     #[command(subcommand)]
     Sub(command::sub::Action),
+    /// List, show, deliver again and drop dead letters
+    #[command(subcommand)]
+    Dlq(command::dlq::Action),
     /// Say what is right and wrong with envelopes, offline
     Validate(command::validate::Arguments),
     /// Judge this implementation by a conformance suite
@@ -98,11 +104,13 @@ impl Verb {
             Self::Demo(arguments) => command::demo::run(arguments).await,
             Self::Send(arguments) => command::send::run(*arguments).await,
             Self::Ask(arguments) => command::ask::run(*arguments).await,
-            Self::Inbox(arguments) => command::inbox::run(arguments).await,
+            Self::Receipt(arguments) => command::receipt::run(arguments).await,
+            Self::Inbox(arguments) => command::inbox::run(*arguments).await,
             Self::Tail(arguments) => command::tail::run(arguments).await,
             Self::Task(action) => command::task::run(action).await,
             Self::Trace(arguments) => command::trace::run(arguments).await,
             Self::Sub(action) => command::sub::run(action).await,
+            Self::Dlq(action) => command::dlq::run(action).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,
             Self::Config(action) => command::config::run(action),

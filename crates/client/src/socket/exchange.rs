@@ -2,7 +2,7 @@
 
 use super::frame::Incoming;
 use super::{Parting, SocketDelivery, SocketEvent};
-use crate::{Error, Gap, Problem};
+use crate::{Error, Gap, MessageReceipt, Problem};
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
@@ -24,7 +24,7 @@ const OUT_QUEUE: usize = 1_024;
 #[derive(Debug)]
 pub(super) enum Answer {
     Receipt(String),
-    Subscribed(String),
+    Subscribed { cursor: String, consumer: String },
     Settled(String),
     Pong,
 }
@@ -251,9 +251,10 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
         .and_then(|text| text.parse::<u64>().ok());
     let answer = match &*frame.op {
         "receipt" => Ok(Answer::Receipt(frame.receipt?.get().to_owned())),
-        "subscribed" => Ok(Answer::Subscribed(
-            frame.cursor.unwrap_or_default().into_owned(),
-        )),
+        "subscribed" => Ok(Answer::Subscribed {
+            cursor: frame.cursor.unwrap_or_default().into_owned(),
+            consumer: frame.consumer.unwrap_or_default().into_owned(),
+        }),
         "settled" => Ok(Answer::Settled(text.to_owned())),
         "pong" => Ok(Answer::Pong),
         "fault" => {
@@ -266,6 +267,7 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
                 envelope: Bytes::copy_from_slice(frame.envelope?.get().as_bytes()),
                 delivery: frame.delivery.map(std::borrow::Cow::into_owned),
                 attempt: frame.attempt,
+                redelivered: frame.redelivered,
                 lease_until: frame.lease_until.unwrap_or_default().into_owned(),
                 id: frame.id.unwrap_or_default().into_owned(),
             };
@@ -311,6 +313,12 @@ async fn hand_out(text: &str, waiting: &Mutex<Waiting>) -> Option<Box<Problem>> 
     match (caller, answer) {
         (Some(caller), Ok(answer)) => drop(caller.send(Ok(answer))),
         (Some(caller), Err(problem)) => drop(caller.send(Err(Error::Refused(problem)))),
+        (None, Ok(Answer::Receipt(text))) => {
+            if let (Some(reader), Ok(receipt)) = (reader, MessageReceipt::read(&text)) {
+                let event = SocketEvent::Receipt(Box::new(receipt));
+                drop(reader.send(Ok(event)).await);
+            }
+        }
         (None, Ok(_)) => {}
         (None, Err(problem)) => match reader {
             Some(reader) => drop(reader.send(Err(Error::Refused(problem))).await),

@@ -57,6 +57,10 @@ pub(super) struct Incoming<'a> {
     pub delivery: Option<Cow<'a, str>>,
     #[serde(default)]
     pub attempt: u32,
+    #[serde(default)]
+    pub redelivered: bool,
+    #[serde(borrow, default)]
+    pub consumer: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub lease_until: Option<Cow<'a, str>>,
     #[serde(borrow, default)]

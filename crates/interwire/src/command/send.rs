@@ -1,17 +1,21 @@
 //! `interwire send`: publish, in order, and print what the exchange promised for each.
 
+use super::receipt;
 use crate::compose::Composition;
 use crate::connection::Connection;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Colour, Paint, tame};
 use crate::texts::{self, Text};
+use bytes::Bytes;
 use client::{Client, Error, Problem, Receipt};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use indicatif::{ProgressBar, ProgressStyle};
+use protocol::Rules;
 use protocol::json::Limits;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Publishes under way at once.
 const WINDOW: usize = 256;
@@ -23,6 +27,7 @@ const WINDOW: usize = 256;
       --payload '{\"target\":\"nw-web-01\"}'
   interwire send --aep --type task.submitted --from agent.planner --to tool.crawler --task t1
   interwire send envelopes.ndjson
+  interwire send envelopes.ndjson --wait --timeout 60
   interwire tail --json | interwire send --url http://127.0.0.1:4848")]
 pub struct Arguments {
     /// JSON or NDJSON files; - or none is standard input
@@ -31,6 +36,12 @@ pub struct Arguments {
     /// Print the built envelope instead of sending it
     #[arg(long, requires = "written")]
     print: bool,
+    /// Wait until every recipient has acknowledged, or will not get it, and print what became of each
+    #[arg(long, conflicts_with = "print")]
+    wait: bool,
+    /// With --wait: give up after this long
+    #[arg(long, value_name = "SECONDS", requires = "wait")]
+    timeout: Option<u64>,
     /// Print each receipt or fault as one JSON object
     #[arg(long)]
     json: bool,
@@ -40,28 +51,79 @@ pub struct Arguments {
     connection: Connection,
 }
 
-/// Publishes; the answer is no when anything was refused.
+/// Publishes; the answer is no when anything was refused, or with `--wait` will not arrive.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let report = Report {
         is_json: arguments.json,
         paint: Paint::of_stdout(),
     };
-    if arguments.composition.is_wanted() {
+    let mut sent = Vec::new();
+    let (client, published) = if arguments.composition.is_wanted() {
         let envelope = arguments.composition.compose(&arguments.connection).await?;
         if arguments.print {
             output::bytes(&envelope)?;
             return Ok(Answer::Yes);
         }
         let client = arguments.connection.client()?;
-        return report.print("built", client.publish(envelope).await);
+        let published = client.publish(envelope.clone()).await;
+        sent.extend(published.is_ok().then(|| Bytes::from(envelope)));
+        (client, report.print("built", published)?)
+    } else {
+        let client = arguments.connection.client()?;
+        let keep = arguments.wait.then_some(&mut sent);
+        let published = send_all(&client, arguments.files, report, keep).await?;
+        (client, published)
+    };
+    if !arguments.wait {
+        return Ok(published);
     }
-    send_all(&arguments.connection.client()?, arguments.files, report).await
+    let ends = wait_for(&client, sent, report.is_json);
+    let arrived = match arguments.timeout.map(Duration::from_secs) {
+        None => ends.await?,
+        Some(patience) => match tokio::time::timeout(patience, ends).await {
+            Ok(arrived) => arrived?,
+            Err(_) => {
+                let seconds = patience.as_secs();
+                output::note(&format!(
+                    "interwire: not all is settled after {seconds} s; the messages stay, \
+                     `interwire receipt` tells more"
+                ));
+                Answer::No
+            }
+        },
+    };
+    Ok(match (published, arrived) {
+        (Answer::Yes, Answer::Yes) => Answer::Yes,
+        (Answer::Yes | Answer::No, _) => Answer::No,
+    })
 }
 
-type UnderWay = BoxFuture<'static, (String, Result<Receipt, Error>)>;
+/// Waits for the end of each message and prints it.
+async fn wait_for(client: &Client, sent: Vec<Bytes>, is_json: bool) -> Result<Answer, Failure> {
+    let mut answer = Answer::Yes;
+    for envelope in sent {
+        // It was accepted, so it can be read.
+        let reading = protocol::decode(&envelope, &Rules::at(crate::identity::now()));
+        let Some(header) = reading.header else {
+            continue;
+        };
+        let watch = client.watch_receipt(&header.id, Some(header.sender.as_str()));
+        if receipt::print(&watch.to_the_end().await?, is_json)? == Answer::No {
+            answer = Answer::No;
+        }
+    }
+    Ok(answer)
+}
+
+type UnderWay = BoxFuture<'static, (Text, Result<Receipt, Error>)>;
 
 /// Publishes over one socket, so that the order of the input is the order of the journal.
-async fn send_all(client: &Client, files: Vec<PathBuf>, report: Report) -> Result<Answer, Failure> {
+async fn send_all(
+    client: &Client,
+    files: Vec<PathBuf>,
+    report: Report,
+    mut sent: Option<&mut Vec<Bytes>>,
+) -> Result<Answer, Failure> {
     let socket = client.socket().await?;
     let mut found = texts::read(files);
     let mut under_way: FuturesOrdered<UnderWay> = FuturesOrdered::new();
@@ -74,7 +136,7 @@ async fn send_all(client: &Client, files: Vec<PathBuf>, report: Report) -> Resul
                 Some(text) => under_way.push_back(begin(client, &socket, text?).await),
                 None => is_open = false,
             },
-            Some((origin, published)) = under_way.next(), if !under_way.is_empty() => {
+            Some((Text { origin, bytes }, published)) = under_way.next(), if !under_way.is_empty() => {
                 if let Err(error @ (Error::Unreachable { .. } | Error::Closed)) = published {
                     progress.abandon();
                     let left = under_way.len() + 1;
@@ -85,6 +147,9 @@ async fn send_all(client: &Client, files: Vec<PathBuf>, report: Report) -> Resul
                     return Err(error.into());
                 }
                 progress.inc(1);
+                if let (Ok(_), Some(sent)) = (&published, &mut sent) {
+                    sent.push(bytes);
+                }
                 let printed = progress.suspend(|| report.print(&origin, published))?;
                 if printed == Answer::No {
                     answer = Answer::No;
@@ -98,14 +163,16 @@ async fn send_all(client: &Client, files: Vec<PathBuf>, report: Report) -> Resul
 
 /// Puts one envelope on its way. What a frame may not carry goes over HTTP, for the real refusal.
 async fn begin(client: &Client, socket: &client::Socket, text: Text) -> UnderWay {
-    let Text { origin, bytes } = text;
-    if protocol::json::read(&bytes, Limits::default()).is_err() {
+    if protocol::json::read(&text.bytes, Limits::default()).is_err() {
         let client: Client = client.clone();
-        return Box::pin(async move { (origin, client.publish(bytes).await) });
+        return Box::pin(async move {
+            let published = client.publish(text.bytes.clone()).await;
+            (text, published)
+        });
     }
-    match socket.submit(&bytes).await {
-        Ok(submitted) => Box::pin(async move { (origin, submitted.receipt().await) }),
-        Err(error) => Box::pin(async move { (origin, Err(error)) }),
+    match socket.submit(&text.bytes).await {
+        Ok(submitted) => Box::pin(async move { (text, submitted.receipt().await) }),
+        Err(error) => Box::pin(async move { (text, Err(error)) }),
     }
 }
 

@@ -1,15 +1,19 @@
-//! `interwire sub ls|create|rm`: durable subscriptions.
+//! `interwire sub ls|show|create|pause|resume|rm`: durable subscriptions.
 
 use crate::connection::{Connection, FilterArgs};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, tame};
+use crate::places::{self, DeliveryArgs};
+use client::Place;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = "Examples:
   interwire sub create audit --type 'task.*'
+  interwire sub create work --target agent.team --max-attempts 5 --lease-ms 60000
   interwire sub create facts --type 'memory.*' --deliver-to agent.researcher
   interwire sub ls
+  interwire sub pause audit
   interwire sub rm audit")]
 pub enum Action {
     /// List them
@@ -20,8 +24,14 @@ pub enum Action {
         #[command(flatten)]
         connection: Connection,
     },
-    /// Create one, or confirm one that says the same
+    /// Show one: what it holds and how it delivers
+    Show(One),
+    /// Create one, confirm one that says the same, or give it other delivery settings
     Create(Box<Creation>),
+    /// Hand out nothing from it for now
+    Pause(One),
+    /// Hand out from it again
+    Resume(One),
     /// Remove one and what waits in it
     Rm {
         /// Its name
@@ -29,6 +39,18 @@ pub enum Action {
         #[command(flatten)]
         connection: Connection,
     },
+}
+
+/// One subscription.
+#[derive(Debug, clap::Args)]
+pub struct One {
+    /// Its name
+    name: String,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// What is created.
@@ -42,6 +64,8 @@ pub struct Creation {
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
+    delivery: DeliveryArgs,
+    #[command(flatten)]
     connection: Connection,
 }
 
@@ -49,16 +73,27 @@ pub struct Creation {
 pub async fn run(action: Action) -> Result<Answer, Failure> {
     match action {
         Action::Ls { json, connection } => list(&connection, json).await,
+        Action::Show(one) => {
+            let place = Place::Subscription(one.name);
+            let state = one.connection.client()?.place(&place).await?;
+            places::print(&place, &state, one.json)?;
+            Ok(Answer::Yes)
+        }
+        Action::Pause(one) => pause(one, true).await,
+        Action::Resume(one) => pause(one, false).await,
         Action::Create(creation) => {
             let Creation {
                 name,
                 deliver_to,
                 filter,
+                delivery,
                 connection,
             } = *creation;
             let (client, filter) = (connection.client()?, filter.filter());
+            let delivery = delivery.settings();
+            let delivery = Some(&delivery).filter(|delivery| !delivery.is_default());
             let view = client
-                .put_subscription(&name, &filter, deliver_to.as_deref())
+                .put_subscription_with(&name, &filter, deliver_to.as_deref(), delivery)
                 .await?;
             output::line(view.trim_end())?;
             Ok(Answer::Yes)
@@ -69,6 +104,13 @@ pub async fn run(action: Action) -> Result<Answer, Failure> {
             Ok(Answer::Yes)
         }
     }
+}
+
+async fn pause(one: One, is_paused: bool) -> Result<Answer, Failure> {
+    let place = Place::Subscription(one.name);
+    let state = one.connection.client()?.pause(&place, is_paused).await?;
+    places::print(&place, &state, one.json)?;
+    Ok(Answer::Yes)
 }
 
 async fn list(connection: &Connection, is_json: bool) -> Result<Answer, Failure> {
@@ -94,11 +136,18 @@ async fn list(connection: &Connection, is_json: bool) -> Result<Answer, Failure>
         let filter = one
             .get("filter")
             .map_or_else(|| "{}".to_owned(), ToString::to_string);
+        let is_paused = one.get("paused").and_then(serde_json::Value::as_bool);
         output::line(&format!(
-            "{:<20}  {:>8} waiting  {:>6} leased  {:<24}  {}",
+            "{:<20}  {:>8} waiting  {:>6} leased  {:>6} dead  {:<6}  {:<24}  {}",
             tame(text("name")),
             number("waiting"),
             number("leased"),
+            number("dead"),
+            if is_paused == Some(true) {
+                "paused"
+            } else {
+                ""
+            },
             tame(text("deliver_to")),
             filter
         ))?;

@@ -201,3 +201,59 @@ async fn a_patient_publish_comes_back_until_the_exchange_does() {
     assert!(!first.duplicate && again.duplicate);
     assert!(!refused.unwrap_err().is_retryable(), "told at once");
 }
+
+#[tokio::test]
+async fn a_client_reads_as_a_consumer_and_sees_what_becomes_of_a_message() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let place = Place::Inbox("agent.b".into());
+    client.publish(numbered(1)).await.unwrap();
+    let (worker, sender) = (
+        client.socket().await.unwrap(),
+        client.socket().await.unwrap(),
+    );
+    let mut reader = worker.read_as(&place, Some("w1"), 1).await.unwrap();
+    assert_eq!(reader.consumer, "w1");
+    let Some(SocketEvent::Deliver(first)) = reader.next().await.unwrap() else {
+        panic!("expected a delivery");
+    };
+    assert!(!first.redelivered);
+    let mut watch = sender.watch_receipt("message-0001", None).await.unwrap();
+    let seen = watch.next().await.unwrap().unwrap();
+    assert_eq!(seen.recipients[0].consumer.as_deref(), Some("w1"));
+    let once = sender.receipt("message-0001", Some("human.adam")).await;
+    assert_eq!(once.unwrap().raw, seen.raw);
+    let name = first.delivery.unwrap();
+    let rejected = worker.reject(&[&name], "not mine").await.unwrap();
+    assert!(rejected[0].is_ok());
+    let mut last = seen;
+    while let Some(next) = watch.next().await.unwrap() {
+        last = next;
+    }
+    assert_eq!((&*last.recipients[0].state, last.is_final), ("dead", true));
+    let letters = client.dead_letters(Some(&place), None, 9).await.unwrap();
+    assert_eq!(letters.next, None);
+    let letter = &letters.letters[0];
+    assert_eq!(
+        (&*letter.failures[0].error, &letter.envelope),
+        ("not mine", &numbered(1))
+    );
+    client.redrive(&letter.delivery).await.unwrap();
+    let Some(SocketEvent::Deliver(again)) = reader.next().await.unwrap() else {
+        panic!("expected a delivery");
+    };
+    assert_eq!((again.attempt, again.redelivered), (2, true));
+    drop(reader);
+    // Its deliveries are for others once it has left.
+    let waited = client.pull_as(&place, Some("w2"), 1, Duration::from_secs(30));
+    let taken = waited.await.unwrap();
+    assert_eq!(taken[0].attempt, 3);
+    client.leave(&place, "w2").await.unwrap();
+    let mut inbox = client.inbox("agent.b").consumer("w3");
+    let delivery = inbox.next().await.unwrap();
+    delivery.ack().await.unwrap();
+    let receipt = client
+        .watch_receipt("message-0001", None)
+        .to_the_end()
+        .await;
+    assert_eq!(receipt.unwrap().recipients[0].attempts, 4);
+}

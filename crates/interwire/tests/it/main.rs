@@ -10,7 +10,7 @@ mod backup;
 mod bench;
 mod cases;
 mod conformance;
-mod crash;
+mod deliver;
 mod demo;
 mod http;
 mod memory;

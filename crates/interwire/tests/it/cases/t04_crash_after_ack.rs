@@ -1,12 +1,15 @@
-//! SIGKILL under load: a receipt is a promise (ARCHITECTURE 5.1, 5.2).
+//! T4: SIGKILL under load. A receipt is a promise, and so is the answer to an acknowledgement
+//! (ARCHITECTURE 6.1, 6.2). The same with a disk that drops unsynced writes is in `testkit`.
 //!
 //! `INTERWIRE_CRASH_ROUNDS` shortens or lengthens it.
 
 use crate::process::{Exchange, task};
-use client::{Client, Filter, From, Receipt};
-use std::collections::HashMap;
+use client::{Client, Filter, From, Place, Receipt};
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 const CONNECTIONS: usize = 8;
@@ -35,8 +38,15 @@ impl Fuse {
     }
 }
 
+/// What was promised in all rounds so far.
+#[derive(Default)]
+struct Promised {
+    receipts: HashSet<String>,
+    acked: HashSet<String>,
+}
+
 #[test]
-fn every_receipt_survives_a_kill_at_any_moment() {
+fn every_receipt_and_every_acknowledgement_survives_a_kill_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -44,22 +54,29 @@ fn every_receipt_survives_a_kill_at_any_moment() {
         .build()
         .unwrap();
     let mut exchange = Exchange::on(folder.path());
+    let mut all = Promised::default();
     for round in 0..rounds() {
         let seed = client::chance::bits();
         let length = 1 + usize::try_from(seed % (PUBLISHES as u64 - 1)).unwrap();
         println!("round {round}: killed after {length} receipts");
-        let receipts = runtime.block_on(publish_until_killed(exchange, round, length));
+        let (receipts, acked) = runtime.block_on(work_until_killed(exchange, round, length));
         exchange = Exchange::on(folder.path());
-        runtime.block_on(check(&exchange.client(), round, &receipts));
+        let client = exchange.client();
+        runtime.block_on(check(&client, round, &receipts));
+        runtime.block_on(check_acked(&client, &acked));
+        all.receipts.extend(receipts.into_keys());
+        all.acked.extend(acked);
     }
+    runtime.block_on(drain(&exchange.client(), &all));
 }
 
-/// Publishes over 8 connections, alternating socket and HTTP; gives back what was promised.
-async fn publish_until_killed(
+/// Publishes over 8 connections, alternating socket and HTTP, while a consumer acknowledges; gives back
+/// what was promised.
+async fn work_until_killed(
     exchange: Exchange,
     round: usize,
     length: usize,
-) -> HashMap<String, (String, Receipt)> {
+) -> (HashMap<String, (String, Receipt)>, Vec<String>) {
     let fuse = Arc::new(Fuse {
         length,
         ..Fuse::default()
@@ -76,6 +93,7 @@ async fn publish_until_killed(
             }
         }));
     }
+    let consumer = tokio::spawn(consume(exchange.client()));
     fuse.burnt.notified().await;
     exchange.kill();
     let mut promised = HashMap::new();
@@ -85,7 +103,54 @@ async fn publish_until_killed(
         }
     }
     assert!(promised.len() >= length);
-    promised
+    (promised, consumer.await.unwrap())
+}
+
+fn inbox() -> Place {
+    Place::Inbox("agent.b".into())
+}
+
+/// Acknowledges what comes until the exchange is gone; the ids whose acknowledgement was answered.
+async fn consume(client: Client) -> Vec<String> {
+    let mut acked = Vec::new();
+    while let Ok(pulled) = client.pull(&inbox(), 4, Duration::from_secs(20)).await {
+        for delivery in pulled {
+            if delivery.ack().await.is_err() {
+                return acked;
+            }
+            acked.push(delivery.id);
+        }
+    }
+    acked
+}
+
+async fn check_acked(client: &Client, acked: &[String]) {
+    println!("{} were acknowledged", acked.len());
+    for id in acked {
+        let receipt = client.receipt(id, None).await.unwrap();
+        assert_eq!(receipt.recipients[0].state, "acked", "{id}");
+    }
+}
+
+/// Everything that was promised comes, but nothing that was acknowledged.
+async fn drain(client: &Client, promised: &Promised) {
+    let mut delivered = HashSet::new();
+    loop {
+        let pulled = client.pull(&inbox(), 1_000, Duration::ZERO).await.unwrap();
+        if pulled.is_empty() {
+            break;
+        }
+        let names: Vec<&str> = pulled.iter().map(|one| one.delivery.as_str()).collect();
+        let settled = client.settle("ack", &names, json!({})).await.unwrap();
+        assert!(settled.iter().all(Result::is_ok));
+        for delivery in pulled {
+            assert!(!promised.acked.contains(&delivery.id), "{}", delivery.id);
+            assert!(delivered.insert(delivery.id.clone()), "{}", delivery.id);
+        }
+    }
+    for id in promised.receipts.difference(&promised.acked) {
+        assert!(delivered.contains(id), "{id} was promised and never came");
+    }
 }
 
 fn envelope(round: usize, connection: usize, n: usize) -> String {
