@@ -125,6 +125,7 @@ impl Turn {
         }
         self.expire();
         self.finish();
+        self.bound_keys();
         self.parked.sweep(self.clock.now());
     }
 
@@ -232,7 +233,6 @@ impl Turn {
             self.condition.storage_failed.store(true, Ordering::Release);
             return;
         }
-        self.bound_keys();
         self.meter
             .commit_seconds
             .observe(start.elapsed().as_secs_f64());
@@ -242,8 +242,11 @@ impl Turn {
     }
 
     /// Keeps few keys in memory: forgets those that files answer for, and freezes the newest ones when
-    /// there are many. All of them belong to durable records now.
+    /// there are many. Between turns all of them belong to durable records, unless the journal failed.
     fn bound_keys(&mut self) {
+        if self.has_failed() {
+            return;
+        }
         if self.exchange.frozen_keys() > 0 {
             let (first, _) = self.reader.range();
             self.exchange.forget_keys(self.keys.covered(first));

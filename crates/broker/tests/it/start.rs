@@ -6,7 +6,9 @@ use protocol::{Code, Party};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+use testkit::{Cause, CrashDisk, Operation};
 
 fn settings(folder: &Path) -> Settings {
     Settings {
@@ -200,6 +202,52 @@ async fn a_message_is_refused_while_nobody_can_know_whether_it_is_new() {
     broker.close().await;
     let broker = open(folder.path());
     check(&broker.handle(), 0..100).await;
+    broker.close().await;
+}
+
+/// Memory stays bounded also then; pulls and acknowledgements go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_disk_takes_no_keys_new_messages_wait_and_none_is_taken_twice() {
+    let disk = CrashDisk::new(1);
+    let settings = Settings {
+        storage: Storage::Folder("unused".into()),
+        segment_bytes: 1 << 20,
+        ..small()
+    };
+    let broker = Broker::open_on(Arc::new(disk.clone()), None, settings, 7).unwrap();
+    let handle = broker.handle();
+    for passing in 0..10_000 {
+        disk.fail_after(passing, Operation::Create, Cause::Full);
+    }
+    let mut sent = 0;
+    let refusal = loop {
+        let envelope = event(&format!("message-{sent}"), "agent.b", "{}");
+        match publish(&handle, &envelope).await {
+            Ok(receipt) => assert!(!receipt.duplicate),
+            Err(refusal) => break refusal,
+        }
+        sent += 1;
+        assert!(sent < 200, "memory grows without a bound");
+    };
+    assert_eq!(refusal.code(), Code::Overloaded);
+    assert!(handle.counts().await.unwrap().0.dedupe_entries <= 80);
+    let place = PlaceName::Inbox(Party::parse("agent.b"));
+    let pulled = handle.pull(place, None, 1, Duration::ZERO).await.unwrap();
+    let settled = handle
+        .settle(vec![pulled[0].id], Settle::Ack)
+        .await
+        .unwrap();
+    assert!(settled[0].is_ok());
+    disk.clear_faults();
+    let envelope = event(&format!("message-{sent}"), "agent.b", "{}");
+    while let Err(refusal) = publish(&handle, &envelope).await {
+        assert_eq!(refusal.code(), Code::Overloaded);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for number in 0..=sent {
+        let envelope = event(&format!("message-{number}"), "agent.b", "{}");
+        assert!(publish(&handle, &envelope).await.unwrap().duplicate);
+    }
     broker.close().await;
 }
 

@@ -61,6 +61,10 @@ impl Dedupe {
 
     /// Remembers all keys that a new message takes; `known` are recipients it was no news to.
     pub(crate) fn remember_message(&mut self, header: &Header, known: &[Party], sequence: u64) {
+        if sequence <= self.covered() {
+            // Stored elsewhere; no need to work its keys out.
+            return;
+        }
         let first = First::new(sequence, header.fingerprint);
         self.remember(Key::of_id(&header.sender, &header.id), first);
         let Some(key) = &header.idempotency_key else {
