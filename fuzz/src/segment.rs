@@ -2,7 +2,7 @@
 //! or it is refused with a place.
 
 use journal::frame::{self, Scan};
-use journal::{Disk, Durability, Error, Journal, MemoryDisk, Options, Record, verify};
+use journal::{Disk, Durability, Error, Eyes, Journal, MemoryDisk, Options, Record, verify};
 use std::sync::Arc;
 
 const LINEAGE: u64 = 1;
@@ -117,7 +117,11 @@ fn check(closed_with: Option<usize>, bytes: &[u8]) {
         seen += 1;
         None
     };
-    let verified = verify(disk.as_ref(), &mut see, &mut |finding| {
+    let eyes = Eyes {
+        record: &mut see,
+        state: &mut |_| None,
+    };
+    let verified = verify(disk.as_ref(), eyes, &mut |finding| {
         assert!(finding.offset <= bytes.len() as u64 && !finding.what.is_empty());
         // A forged record may open and yet be known for one.
         let is_forged = finding.what.ends_with("to be durable before it");

@@ -25,6 +25,41 @@ use std::sync::Arc;
 /// So many files of one size become one.
 const FAN_IN: usize = 8;
 
+/// The end of the names of files of keys.
+const EXTENSION: &str = ".keys";
+
+/// Whether a file of this name holds keys.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.ends_with(EXTENSION)
+}
+
+/// Looks at every page of a file; returns where the first damage is, and what.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn check(
+    disk: &dyn Disk,
+    name: &str,
+    lineage: u64,
+) -> Result<Option<(u64, String)>, Error> {
+    const PAGES_AT_ONCE: u64 = 64;
+    let run = match Run::open(disk, name, lineage)? {
+        Ok(run) => run,
+        Err(why) => return Ok(Some((0, why.to_owned()))),
+    };
+    let pages = run.heading.entries_from() + run.heading.entry_pages;
+    let (mut at, mut buffer) = (0, Vec::new());
+    while at < pages {
+        let count = PAGES_AT_ONCE.min(pages - at);
+        match run.read(at, count as usize, &mut buffer) {
+            Ok(()) => at += count,
+            Err(Error::Corrupt { offset, what, .. }) => return Ok(Some((offset, what.to_owned()))),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
 /// A key that a record took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyEntry {
@@ -103,7 +138,7 @@ impl Keys {
         for name in keys.disk.list()? {
             if writer::ASIDE.contains(&&*name) {
                 keys.disk.remove(&name)?;
-            } else if name.ends_with(".keys") {
+            } else if is_file(&name) {
                 match Run::open(keys.disk.as_ref(), &name, lineage)? {
                     Ok(run) if run.heading.last > last => {
                         keys.remove(name, "it is about records that are not in the journal")?;

@@ -57,4 +57,4 @@ pub use recovery::Recovery;
 pub use restore::{Restored, restore};
 pub use retention::{Dropped, Retention};
 pub use salvage::{LOST, salvage};
-pub use verify::{Finding, Verified, verify};
+pub use verify::{Eyes, Finding, Verified, verify};

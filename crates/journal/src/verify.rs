@@ -3,13 +3,13 @@
 //! It reads the files beside whoever writes to them, so it works on a journal in use, at rest, and on
 //! a backup. What is being written or dropped at that moment is not taken for damage.
 
-use crate::checkpoint;
+use crate::checkpoint::{self, Checkpoint};
 use crate::frame::{self, Frame, Scan};
 use crate::listing::Listing;
 use crate::manifest::{self, Manifest};
 use crate::recovery::{self, forgive_zeros, witness};
 use crate::segment::{self, HEADER_BYTES, Scanned};
-use crate::{Disk, DiskFile, Error, Record, sidecar, zeros};
+use crate::{Disk, DiskFile, Error, Record, keys, sidecar, zeros};
 use bytes::Bytes;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -53,14 +53,27 @@ pub struct Verified {
     pub checkpoints: usize,
 }
 
-/// Looks at a folder. `see` is shown every whole record and says what is wrong with its body;
-/// `report` is told of everything that is not as it should be, as it is found.
+/// Those who know what bodies mean: each says what is wrong with what it is shown.
+pub struct Eyes<'e> {
+    /// Is shown every whole record.
+    pub record: &'e mut dyn FnMut(&Record) -> Option<String>,
+    /// Is shown every whole checkpoint.
+    pub state: &'e mut dyn FnMut(&Checkpoint) -> Option<String>,
+}
+
+impl std::fmt::Debug for Eyes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Eyes").finish_non_exhaustive()
+    }
+}
+
+/// Looks at a folder. `report` is told of everything that is not as it should be, as it is found.
 ///
 /// # Errors
 /// When the folder cannot be read at all, or holds no journal. Damage is no error.
 pub fn verify(
     disk: &dyn Disk,
-    see: &mut dyn FnMut(&Record) -> Option<String>,
+    eyes: Eyes<'_>,
     report: &mut dyn FnMut(Finding),
 ) -> Result<Verified, Error> {
     let looked = match Listing::look(disk) {
@@ -72,7 +85,7 @@ pub fn verify(
     let mut verifying = Verifying {
         disk,
         manifest,
-        see,
+        eyes,
         report,
         verified: Verified {
             lineage: manifest.lineage,
@@ -95,13 +108,16 @@ pub fn verify(
     for sequence in &listing.checkpoints {
         verifying.checkpoint(*sequence)?;
     }
+    for name in listing.names().iter().filter(|name| keys::is_file(name)) {
+        verifying.keys(name)?;
+    }
     Ok(verifying.verified)
 }
 
-struct Verifying<'v> {
+struct Verifying<'v, 'e> {
     disk: &'v dyn Disk,
     manifest: Manifest,
-    see: &'v mut dyn FnMut(&Record) -> Option<String>,
+    eyes: Eyes<'e>,
     report: &'v mut dyn FnMut(Finding),
     verified: Verified,
     /// By the record looked at last.
@@ -110,7 +126,7 @@ struct Verifying<'v> {
     epoch: u32,
 }
 
-impl Verifying<'_> {
+impl Verifying<'_, '_> {
     fn note(&mut self, file: &str, offset: u64, what: String) {
         self.find(false, file, offset, None, what);
     }
@@ -313,7 +329,7 @@ impl Verifying<'_> {
         Ok((found, is_whole))
     }
 
-    /// Shows records to `see`, and checks that what each says of the ones before it can be true.
+    /// Shows records to who can read them, and checks that what each says of the ones before it can be true.
     fn scan(
         &mut self,
         name: &str,
@@ -321,7 +337,7 @@ impl Verifying<'_> {
         place: (u64, u64),
     ) -> Result<Scanned, Error> {
         let key = frame::key(self.manifest.lineage);
-        let (see, report) = (&mut *self.see, &mut *self.report);
+        let (see, report) = (&mut *self.eyes.record, &mut *self.report);
         let (durable_before, verified) = (&mut self.durable_before, &mut self.verified);
         segment::scan_from(file, place, key, &mut |offset, frame: &Frame<'_>| {
             verified.records += 1;
@@ -384,7 +400,13 @@ impl Verifying<'_> {
     fn checkpoint(&mut self, sequence: u64) -> Result<(), Error> {
         let manifest = self.manifest;
         match checkpoint::read(self.disk, sequence, manifest.lineage, manifest.epoch) {
-            Ok(_) => self.verified.checkpoints += 1,
+            Ok(body) => {
+                self.verified.checkpoints += 1;
+                let checkpoint = Checkpoint { sequence, body };
+                if let Some(what) = (self.eyes.state)(&checkpoint) {
+                    self.damage(&checkpoint::name_of(sequence), 0, Some(sequence), what);
+                }
+            }
             Err(unusable) if checkpoint::sequences(self.disk)?.contains(&sequence) => {
                 self.damage(
                     &unusable.file,
@@ -395,6 +417,21 @@ impl Verifying<'_> {
             }
             // Newer ones have taken its place.
             Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A file of keys: whether all its pages are what was written.
+    fn keys(&mut self, name: &str) -> Result<(), Error> {
+        let (offset, what) = match keys::check(self.disk, name, self.manifest.lineage) {
+            Ok(None) => return Ok(()),
+            Ok(Some(damage)) => damage,
+            Err(Error::Io(error)) => (0, format!("cannot be read: {error}")),
+            Err(error) => return Err(error),
+        };
+        // Files of keys are merged into others while the journal is in use.
+        if Listing::of(self.disk)?.has(name) {
+            self.damage(name, offset, None, what);
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let flags = super::data_flag(arguments.data.as_deref());
     let plan = arguments.source.settle(flags)?.plan;
     if arguments.deep {
-        return super::blocking(move || deep::run(&plan.data, arguments.json)).await;
+        return super::blocking(move || deep::run(&plan, arguments.json)).await;
     }
     let paint = Paint::of_stdout();
     let mut findings = vec![clock(), files_open(), port(&plan).await];

@@ -57,6 +57,10 @@ fn a_backup_beside_publishers_has_every_receipt_that_was_there_before_it() {
         text(&data),
         "--set",
         "segment_bytes=65536",
+        "--set",
+        "checkpoint_every_ms=1000",
+        "--set",
+        "dedupe_recent_max=1024",
     ]);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -74,7 +78,7 @@ fn a_backup_beside_publishers_has_every_receipt_that_was_there_before_it() {
     drop(sender);
     let mut promised = Vec::new();
     for round in 1..=3 {
-        promised.extend(receipts.iter().take(300));
+        promised.extend(receipts.iter().take(700));
         let ran = backup(&data, &folder(&format!("backup-{round}")));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         let made = &ran.json()[0];
@@ -147,6 +151,9 @@ async fn check(client: &Client, promised: &[(String, Receipt)], later: &[(String
     assert!(!socket.publish(&new).await.unwrap().duplicate);
 }
 
+/// Enough for several small files.
+const MESSAGES: u64 = 900;
+
 /// A data folder of a few files, at rest.
 fn at_rest(data: &Path) {
     let exchange = Exchange::start(&[
@@ -157,7 +164,7 @@ fn at_rest(data: &Path) {
         "--set",
         "segment_bytes=65536",
     ]);
-    let lines: Vec<_> = (0..400)
+    let lines: Vec<_> = (0..MESSAGES)
         .map(|n| task(&format!("message-{n:04}"), "agent.b", "conversation-1"))
         .collect();
     for lines in lines.chunks(100) {
@@ -193,7 +200,7 @@ fn a_flipped_byte_is_found_with_its_file_its_place_and_its_record() {
             (&summary["level"], &summary["first"]),
             (&"ok".into(), &1.into())
         );
-        assert!(summary["records"].as_u64().unwrap() >= 400);
+        assert!(summary["records"].as_u64().unwrap() >= MESSAGES);
         let names = segments(folder);
         assert!(names.len() >= 3, "{names:?}");
         let path = folder.join(&names[1]);
@@ -304,7 +311,7 @@ fn a_backup_is_no_data_folder_and_nothing_is_written_over() {
         "--until-caught-up",
         "--json",
     ]);
-    assert_eq!(read.out.lines().count(), 400);
+    assert_eq!(read.out.lines().count() as u64, MESSAGES);
     assert_eq!(run(&["restore"]).code, Some(2));
     assert_eq!(run(&["backup"]).code, Some(2));
     // The data folder as the environment names it.
@@ -312,4 +319,72 @@ fn a_backup_is_no_data_folder_and_nothing_is_written_over() {
     command.env("INTERWIRE_DATA", data);
     let made = crate::process::finish(command, "");
     assert_eq!(made.code, Some(0), "{}", made.err);
+}
+
+#[test]
+fn what_is_left_after_retention_is_backed_up_with_the_state_that_stands_for_the_rest() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = |name: &str| root.path().join(name);
+    let data = folder("data");
+    let mut arguments = vec!["--listen", "127.0.0.1:0", "--data", text(&data)];
+    for setting in [
+        "segment_bytes=65536",
+        "checkpoint_every_ms=1000",
+        "retention_records=500",
+    ] {
+        arguments.extend(["--set", setting]);
+    }
+    let exchange = Exchange::start(&arguments);
+    let created = run(&[
+        "sub",
+        "create",
+        "all",
+        "--type",
+        "*",
+        "--url",
+        &exchange.url,
+    ]);
+    assert_eq!(created.code, Some(0), "{}", created.err);
+    // Acknowledged messages may go, others not.
+    let mut sent = 0;
+    let first = loop {
+        let lines: Vec<_> = (sent..sent + 300)
+            .map(|n| task(&format!("message-{n:05}"), "agent.b", "conversation-1"))
+            .collect();
+        sent += 300;
+        let published = run_with(&["send", "--url", &exchange.url], &lines.join("\n"));
+        assert_eq!(published.code, Some(0), "{}", published.err);
+        for place in [&["agent.b"][..], &["--subscription", "all"]] {
+            let mut read = vec!["inbox"];
+            read.extend(place);
+            read.extend(["--url", &exchange.url, "--ack", "--max", "400", "--json"]);
+            assert_eq!(run(&read).code, Some(0));
+        }
+        let looked = deep(&data);
+        assert_eq!(looked.code, Some(0), "{}", looked.out);
+        let first = looked.json().last().unwrap()["first"].as_u64().unwrap();
+        if first > 1 {
+            break first;
+        }
+        assert!(sent < 60_000, "nothing is ever dropped");
+    };
+    let made = backup(&data, &folder("kept"));
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let made = &made.json()[0];
+    assert_eq!(made["complete"], true);
+    assert!(made["first"].as_u64().unwrap() >= first);
+    exchange.kill();
+    assert_eq!(restore(&folder("kept"), &folder("new")).code, Some(0));
+    let exchange = Exchange::on(&folder("new"));
+    let listed = run(&["sub", "ls", "--url", &exchange.url, "--json"]).json();
+    assert_eq!(listed[0]["name"], "all", "its record was dropped long ago");
+    let again = run_with(
+        &["send", "--url", &exchange.url, "--json"],
+        &task(
+            &format!("message-{:05}", sent - 1),
+            "agent.b",
+            "conversation-1",
+        ),
+    );
+    assert_eq!(again.json()[0]["status"], "duplicate", "{}", again.out);
 }

@@ -1,12 +1,12 @@
 //! A backup holds what was acknowledged before it; what is made of it is another life.
 
-use crate::files::{Files, put, take};
+use crate::files::{Files, look, put, take};
 use crate::halting::{Over, stopped_everywhere};
 use crate::world::options;
 use interwire_testkit::CrashDisk;
 use journal::{
     Backup, BackupOptions, CursorFault, Disk, Durability, Error, Journal, MemoryDisk, RealDisk,
-    Restored, backup, restore, verify,
+    Restored, backup, restore,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,12 +49,7 @@ fn make(from: &dyn Disk, to: &dyn Disk, bits: u64) -> Result<Restored, Error> {
 
 /// The journal has exactly these records; its files are as they should be.
 fn check(disk: &Arc<dyn Disk>, (first, last): (u64, u64), place: &str) {
-    let mut findings = Vec::new();
-    verify(disk.as_ref(), &mut |_| None, &mut |found| {
-        findings.push(found);
-    })
-    .unwrap();
-    assert_eq!(findings, [], "{place}");
+    assert_eq!(look(disk.as_ref()).unwrap().1, [], "{place}");
     let mut journal = open(Arc::clone(disk)).unwrap();
     assert_eq!(journal.recovery().rescanned, 0, "{place}");
     let reader = journal.reader();
@@ -91,9 +86,7 @@ fn what_is_restored_has_every_record_and_goes_on() {
             (&made.checkpoints[..], made.is_complete()),
             (&[12, 30][..], true)
         );
-        let mut findings = Vec::new();
-        verify(&held, &mut |_| None, &mut |found| findings.push(found)).unwrap();
-        assert_eq!(findings, []);
+        assert_eq!(look(&held).unwrap().1, []);
         let restored = make(&held, to.as_ref(), 77).unwrap();
         assert_eq!((restored.first, restored.last), (first, LAST));
         assert_eq!(restored.checkpoints, [12, 30]);
@@ -328,10 +321,8 @@ fn closed_segments_can_be_linked_and_keep_what_they_were() {
     let restored = Arc::new(RealDisk::open(&new).unwrap()) as Arc<dyn Disk>;
     make(&to, restored.as_ref(), 1).unwrap();
     check(&restored, (1, LAST), "from links");
-    let mut findings = Vec::new();
-    verify(&to, &mut |_| None, &mut |found| findings.push(found)).unwrap();
     assert_eq!(
-        findings,
+        look(&to).unwrap().1,
         [],
         "what is restored does not write into the links"
     );

@@ -1,9 +1,12 @@
 //! Deep verification finds every changed byte, says where, and touches nothing.
 
-use crate::files::{Files, put, take};
+use crate::files::{self, Files, put, take};
 use crate::halting::Over;
 use crate::world::{LINEAGE, options};
-use journal::{Disk, Durability, Finding, Journal, MemoryDisk, Record, Verified, frame, verify};
+use journal::{
+    Checkpoint, Disk, Durability, Eyes, Finding, Journal, KeyEntry, Keys, MemoryDisk, Record,
+    Verified, frame, verify,
+};
 use std::sync::Arc;
 
 const SEGMENT_BYTES: u64 = 400;
@@ -24,8 +27,16 @@ fn grown(is_closed: bool) -> Files {
         }
         journal.commit().unwrap();
     }
-    journal.checkpoints().write(14, b"the state").unwrap();
+    journal.checkpoints().write(14, &[7]).unwrap();
     journal.checkpoints().write(22, &[7; 300]).unwrap();
+    let key = |sequence: u64| KeyEntry {
+        key: [sequence.to_le_bytes()[0]; 16],
+        sequence,
+        value: [1; 16],
+    };
+    let to = Arc::clone(&disk) as Arc<dyn Disk>;
+    let keys = Keys::open(to, LINEAGE, (1, LAST), 10, 1 << 20).unwrap();
+    keys.add(1, LAST, (1..=LAST).map(key).collect()).unwrap();
     journal.drop_before(14).unwrap();
     if is_closed {
         journal.close().unwrap();
@@ -42,10 +53,25 @@ fn check_body(record: &Record) -> Option<String> {
     (!is_right).then(|| "another body".to_owned())
 }
 
+/// Those who can read what is written here.
+macro_rules! eyes {
+    () => {
+        Eyes {
+            record: &mut check_body,
+            state: &mut check_state,
+        }
+    };
+}
+
+fn check_state(checkpoint: &Checkpoint) -> Option<String> {
+    let is_right = checkpoint.body.starts_with(&[7]);
+    (!is_right).then(|| "another state".to_owned())
+}
+
 fn look(files: &Files) -> (Verified, Vec<Finding>) {
     let disk = put(files);
     let mut findings = Vec::new();
-    let verified = verify(disk.as_ref(), &mut check_body, &mut |finding| {
+    let verified = verify(disk.as_ref(), eyes!(), &mut |finding| {
         findings.push(finding);
     });
     assert_eq!(take(disk.as_ref()), *files, "a check changes nothing");
@@ -102,8 +128,7 @@ fn every_flipped_byte_is_found_in_its_file_at_or_before_its_place() {
             let mut damaged = files.clone();
             damaged.get_mut(name).unwrap()[at] ^= 1 << (at % 8);
             if name == "MANIFEST" {
-                let disk = put(&damaged);
-                verify(disk.as_ref(), &mut |_| None, &mut |_| {}).unwrap_err();
+                files::look(put(&damaged).as_ref()).unwrap_err();
                 continue;
             }
             let (_, findings) = look(&damaged);
@@ -175,6 +200,11 @@ fn missing_files_are_found() {
         let mut fewer = files.clone();
         fewer.remove(name);
         let (verified, findings) = look(&fewer);
+        if name.ends_with(".keys") {
+            // They can be made again.
+            assert_eq!(findings, []);
+            continue;
+        }
         if name.ends_with(".ckp") {
             assert_eq!((verified.checkpoints, findings.len()), (1, 0));
             continue;
@@ -185,7 +215,7 @@ fn missing_files_are_found() {
             assert_eq!(&findings[0].file, name);
         }
     }
-    verify(&MemoryDisk::default(), &mut |_| None, &mut |_| {}).unwrap_err();
+    files::look(&MemoryDisk::default()).unwrap_err();
 }
 
 #[test]
@@ -262,6 +292,19 @@ fn a_body_that_means_nothing_is_named_by_who_can_read_it() {
 }
 
 #[test]
+fn a_state_that_means_nothing_is_named_too() {
+    let disk = Arc::new(MemoryDisk::default());
+    let mut journal = open(Arc::clone(&disk));
+    journal.append(1, &[&body(1)]);
+    journal.commit().unwrap();
+    journal.checkpoints().write(1, b"nonsense").unwrap();
+    let (verified, findings) = look(&take(disk.as_ref()));
+    assert_eq!((verified.checkpoints, findings.len()), (1, 1));
+    assert!(findings[0].is_damage && findings[0].file.ends_with(".ckp"));
+    assert_eq!(findings[0].what, "another state");
+}
+
+#[test]
 fn a_journal_in_use_is_sound_at_every_moment() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Arc::new(journal::RealDisk::open(folder.path()).unwrap());
@@ -277,7 +320,7 @@ fn a_journal_in_use_is_sound_at_every_moment() {
             while !is_over.load(order) {
                 let acknowledged = reader.range().1;
                 let read_only = journal::RealDisk::read_only(folder.path()).unwrap();
-                let verified = verify(&read_only, &mut check_body, &mut |finding| {
+                let verified = verify(&read_only, eyes!(), &mut |finding| {
                     assert!(!finding.is_damage, "{finding:?}");
                 })
                 .unwrap();
@@ -300,7 +343,7 @@ fn a_journal_in_use_is_sound_at_every_moment() {
                     std::thread::yield_now();
                     continue;
                 }
-                checkpoints.write(last, &[1; 5_000]).unwrap();
+                checkpoints.write(last, &[7; 5_000]).unwrap();
                 retention.drop_before(before).unwrap();
                 before = last;
             }

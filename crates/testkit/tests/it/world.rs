@@ -332,11 +332,10 @@ impl World {
     /// Whatever happened to it, an honest folder is not called damaged.
     fn verify(&self, records_min: usize) -> Check {
         let disk = (self.wrap)(self.disk.clone());
-        let mut damage = None;
-        let verified = journal::verify(disk.as_ref(), &mut |_| None, &mut |finding| {
-            damage = damage.take().or(finding.is_damage.then_some(finding));
-        });
-        let verified = verified.map_err(|error| format!("cannot be verified: {error}"))?;
+        let looked = crate::files::look(disk.as_ref());
+        let (verified, findings) =
+            looked.map_err(|error| format!("cannot be verified: {error}"))?;
+        let damage = findings.into_iter().find(|finding| finding.is_damage);
         ensure!(damage.is_none(), "called damaged: {damage:?}");
         ensure!(
             verified.last >= records_min as u64

@@ -2,12 +2,14 @@
 
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Colour, Paint, tame};
-use journal::{Finding, RealDisk, Record};
+use crate::settings::Plan;
+use exchange::Exchange;
+use journal::{Eyes, Finding, RealDisk, Record};
 use serde_json::json;
-use std::path::Path;
 
 /// Looks; the answer is no when something is damaged.
-pub fn run(data: &Path, is_json: bool) -> Result<Answer, Failure> {
+pub fn run(plan: &Plan, is_json: bool) -> Result<Answer, Failure> {
+    let data = plan.data.as_path();
     let disk = RealDisk::read_only(data).map_err(|error| {
         Failure::Refused(format!(
             "the data folder {} cannot be read: {error}",
@@ -22,7 +24,15 @@ pub fn run(data: &Path, is_json: bool) -> Result<Answer, Failure> {
             printed = print(&finding, is_json, paint);
         }
     };
-    let looked = journal::verify(&disk, &mut meaningless, &mut report);
+    let eyes = Eyes {
+        record: &mut meaningless,
+        state: &mut |checkpoint| {
+            let restored = Exchange::restore(plan.broker.exchange.clone(), &checkpoint.body);
+            let error = restored.err()?;
+            Some(format!("the state cannot be read: {error}"))
+        },
+    };
+    let looked = journal::verify(&disk, eyes, &mut report);
     printed?;
     let verified = match looked {
         Ok(verified) => verified,
