@@ -87,7 +87,7 @@ pub(crate) fn scan(
         let records = records(reader, scanned.position + 1, usize::MAX, bytes)?;
         seen += bytes;
         bytes = (bytes * 2).min(READ_BYTES_MAX);
-        scanned.hole = hole(&records, scanned.position, until);
+        scanned.hole = hole(&records, scanned.position);
         if records.is_empty() || scanned.hole.is_some() {
             break;
         }
@@ -110,16 +110,16 @@ pub(crate) fn scan(
 
 /// What is missing between `position` and the first record that was read: the journal gives the first
 /// it keeps, and in place of damaged ones it has markers.
-fn hole(records: &[journal::Record], position: u64, until: u64) -> Option<Hole> {
+fn hole(records: &[journal::Record], position: u64) -> Option<Hole> {
     let first = records.first()?;
     if first.sequence > position + 1 {
-        let to = (first.sequence - 1).min(until);
+        let to = first.sequence - 1;
         let reason = GapReason::Retention;
         return Some(Hole { to, reason });
     }
     let is_lost = |record: &&journal::Record| record.kind == journal::LOST;
     let last = records.iter().take_while(is_lost).last()?;
-    let (to, reason) = (last.sequence.min(until), GapReason::Lost);
+    let (to, reason) = (last.sequence, GapReason::Lost);
     Some(Hole { to, reason })
 }
 

@@ -1,5 +1,5 @@
 use crate::world::{event, in_folder, in_memory, publish};
-use interwire_broker::{From, Handle, Settings, Storage, Tail};
+use interwire_broker::{From, GapReason, Handle, Settings, Storage, Tail};
 use protocol::{Code, Filter};
 
 async fn read(tail: &mut Tail, count: usize) -> Vec<String> {
@@ -158,5 +158,41 @@ async fn a_message_that_neither_memory_nor_the_index_holds_is_found_in_the_file(
     }
     let missing = handle.find("message-0200", None).await.unwrap_err();
     assert_eq!(missing.code(), Code::NotFound);
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_repair_could_not_save_is_told_where_it_stood() {
+    let disk = std::sync::Arc::new(journal::MemoryDisk::default());
+    let open = || {
+        let disk = std::sync::Arc::clone(&disk);
+        interwire_broker::Broker::open_on(disk, None, Settings::default(), 7).unwrap()
+    };
+    let broker = open();
+    fill(&broker.handle(), 0..3).await;
+    let place = broker.handle().head().sequence;
+    broker.close().await;
+    // As a repair leaves it: placeholders at the places of two records that could not be read.
+    let on = std::sync::Arc::clone(&disk);
+    let mut journal = journal::Journal::open(on, journal::Options::new(7)).unwrap();
+    journal.append(journal::LOST, &[]);
+    journal.append(journal::LOST, &[]);
+    journal.commit().unwrap();
+    journal.close().unwrap();
+    let broker = open();
+    let handle = broker.handle();
+    fill(&handle, 3..5).await;
+    let mut tail = handle
+        .tail(Filter::default(), &From::Earliest)
+        .await
+        .unwrap();
+    assert_eq!(read(&mut tail, 3).await.len(), 3);
+    let gap = tail.next(64).await.unwrap().gap.unwrap();
+    assert_eq!(
+        (gap.from.sequence, gap.to.sequence, gap.count),
+        (place + 1, place + 2, 2)
+    );
+    assert_eq!((gap.reason, gap.is_exact), (GapReason::Lost, false));
+    assert_eq!(read(&mut tail, 2).await, ["message-0003", "message-0004"]);
     broker.close().await;
 }

@@ -1,7 +1,7 @@
 //! T2: a reader that asks for what is no longer kept is told exactly what it does not get, or is refused
 //! with the range that it could have; what is kept follows without a seam.
 
-use crate::process::{Exchange, task};
+use crate::process::{Exchange, run, task};
 use crate::raw::{Events, Socket, get};
 use journal::{Journal, Options, RealDisk};
 use serde_json::{Value, json};
@@ -167,4 +167,156 @@ async fn in_pages() {
         (all.text().lines().count(), all.header("interwire-gap")),
         (5, None)
     );
+}
+
+/// An exchange that keeps little, in files only, and a publisher.
+fn keeps_little() -> Exchange {
+    let segment = format!("segment_bytes={SEGMENT_BYTES}");
+    let set = [
+        segment.as_str(),
+        "retention_records=20",
+        "ring_bytes_max=0",
+        "http.write_stall_ms=3600000",
+    ];
+    let mut arguments = vec!["--listen", "127.0.0.1:0", "--ephemeral"];
+    for setting in set {
+        arguments.extend(["--set", setting]);
+    }
+    Exchange::start(&arguments)
+}
+
+const PASSING: usize = 200;
+
+/// Publishes past readers that do not read, until the messages after the first hundred are gone.
+async fn overtake(exchange: &Exchange) {
+    let client = exchange.client();
+    let mut hundredth = String::new();
+    for n in 1..=PASSING {
+        let cursor = client.publish(envelope(n)).await.unwrap().cursor;
+        if n == 100 {
+            hundredth = cursor;
+        }
+    }
+    let path = format!("/v1/messages?limit=1&from={hundredth}");
+    crate::raw::within(async {
+        while get(&exchange.url, &path).await.status != 410 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// What a reader saw: numbers of messages, and one gap among them, must be everything in order.
+fn nothing_is_passed_over(before: usize, gap: &Value, after: &[usize]) {
+    assert_eq!(
+        (&gap["reason"], &gap["exact"]),
+        (&json!("retention"), &json!(true))
+    );
+    let missing = usize::try_from(gap["count"].as_u64().unwrap()).unwrap();
+    assert!(
+        before > 0 && missing > 0,
+        "{before} read, {missing} missing"
+    );
+    let expected: Vec<_> = (before + missing + 1..=PASSING).collect();
+    assert_eq!(after, expected);
+}
+
+fn number(text: &str) -> usize {
+    let (_, rest) = text.split_once("\"message-").unwrap();
+    let digits = rest.split('"').next().unwrap();
+    digits.parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_that_is_overtaken_is_told_in_the_middle() {
+    let exchange = keeps_little();
+    let url = exchange.url.as_str();
+    let mut stalled = Events::open(url, "/v1/stream", &[]).await.unwrap();
+    stalled.control("caught_up").await;
+    let strict = Events::open(url, "/v1/stream?on_gap=fail", &[]).await;
+    let mut strict = strict.unwrap();
+    strict.control("caught_up").await;
+    overtake(&exchange).await;
+    let (mut before, mut gap, mut after) = (0, Value::Null, Vec::new());
+    while after.last() != Some(&PASSING) {
+        let event = stalled.event().await;
+        match event.event.as_deref() {
+            Some("gap") => gap = event.json(),
+            None if gap.is_null() => {
+                before += 1;
+                assert_eq!(number(&event.data.unwrap()), before);
+            }
+            None => after.push(number(&event.data.unwrap())),
+            Some(other) => panic!("{other}"),
+        }
+    }
+    nothing_is_passed_over(before, &gap, &after);
+    let (mut seen, mut last) = (0, String::new());
+    let fault = loop {
+        let event = strict.event().await;
+        if event.event.as_deref() == Some("fault") {
+            break event;
+        }
+        seen += 1;
+        assert_eq!(number(&event.data.unwrap()), seen);
+        last = event.id.unwrap();
+    };
+    assert_eq!(fault.json()["code"], "cursor_expired");
+    assert!(fault.json()["earliest"].is_string() && fault.json()["head"].is_string());
+    assert_eq!(
+        fault.id,
+        Some(last),
+        "it may go on from what it has, if it wants"
+    );
+    assert!(strict.block().await.is_none());
+}
+
+#[tokio::test]
+async fn a_socket_that_is_overtaken_is_told_in_the_middle() {
+    let exchange = keeps_little();
+    let mut stalled = Socket::open(&exchange.url).await;
+    stalled.send(r#"{"op":"subscribe","ref":"s"}"#).await;
+    stalled.op("subscribed").await;
+    stalled.op("caught_up").await;
+    overtake(&exchange).await;
+    let (mut before, mut gap, mut after) = (0, Value::Null, Vec::new());
+    while after.last() != Some(&PASSING) {
+        let frame = stalled.frame().await;
+        match frame["op"].as_str().unwrap() {
+            "gap" => gap = frame,
+            "deliver" if gap.is_null() => {
+                before += 1;
+                assert_eq!(number(&frame.to_string()), before);
+            }
+            "deliver" => after.push(number(&frame.to_string())),
+            other => panic!("{other}"),
+        }
+    }
+    nothing_is_passed_over(before, &gap, &after);
+}
+
+#[tokio::test]
+async fn the_verb_says_it_or_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let (exchange, cursors) = keeps_five_of_twenty(folder.path()).await;
+    let tail = |more: &[&str]| {
+        let arguments = [
+            "tail",
+            "--url",
+            &exchange.url,
+            "--json",
+            "--until-caught-up",
+        ];
+        run(&[&arguments[..], &["--from", &cursors[3]], more].concat())
+    };
+    let skipped = tail(&[]);
+    assert_eq!((skipped.code, skipped.out.lines().count()), (Some(0), 5));
+    let told = format!(
+        "gap: 12 records are missing, {} to {}",
+        cursors[4], cursors[15]
+    );
+    assert!(skipped.err.contains(&told), "{}", skipped.err);
+    let stopped = tail(&["--on-gap", "fail"]);
+    assert_eq!((stopped.code, stopped.out.as_str()), (Some(1), ""));
+    assert!(stopped.err.contains("cursor_expired"), "{}", stopped.err);
 }
