@@ -73,7 +73,15 @@ impl Model {
             known.is_doubtful = false;
         }
         if is_news {
-            (0..self.mail.len()).for_each(|at| self.acknowledge(at));
+            for at in 0..self.mail.len() {
+                if self
+                    .mail
+                    .get(at)
+                    .is_some_and(|known| known.sequence.is_some())
+                {
+                    self.acknowledge(at);
+                }
+            }
         }
         Ok(())
     }
@@ -85,8 +93,7 @@ impl Model {
         let Some(known) = self.mail.get(at) else {
             return;
         };
-        let (message, by, is_sure) =
-            (known.message.clone(), known.sequence, known.is_first_told);
+        let (message, by, is_sure) = (known.message.clone(), known.sequence, known.is_first_told);
         let Some(key) = &message.acknowledges else {
             return;
         };
@@ -94,7 +101,8 @@ impl Model {
             let is_meant =
                 known.message.key == *key && message.targets.contains(&known.message.sender);
             // It means nothing when it came before what it answers.
-            let is_later = by.is_none() || known.sequence.is_some_and(|sequence| by > Some(sequence));
+            let is_later =
+                by.is_none() || known.sequence.is_some_and(|sequence| by > Some(sequence));
             if let Some(owed) = known.owed.get_mut(&inbox(&message.sender))
                 && is_meant
                 && is_later
@@ -283,7 +291,6 @@ impl Model {
                 if let Some(owed) = owed {
                     owed.doubt(now, how);
                 }
-                self.has_failed = true;
                 Ok(())
             }
             (None, Some("lease_lost")) => Ok(()),
@@ -394,7 +401,9 @@ impl Model {
     pub(super) fn may_refuse(&mut self, ask: &Call, code: &str) -> Verdict {
         let is_reason = match (ask, code) {
             (_, "storage_failed") => true,
-            (Call::Publish { message }, "id_conflict") => {
+            // The disk is slower with the names of older messages than they come in.
+            (Call::Publish { .. }, "overloaded") => true,
+            (Call::Publish { message }, "id_conflict" | "idempotency_conflict") => {
                 let same = self
                     .mail
                     .iter()
