@@ -4,7 +4,9 @@ use crate::handle::Handle;
 use crate::request::Request;
 use crate::turn::{Effect, Turn, storage_failed};
 use crate::{Entry, find};
-use exchange::{Consumer, Counts, DeliveryId, Exchange, Outcome as Change, PlaceName, Settle};
+use exchange::{
+    Consumer, Counts, DeliveryId, Exchange, Lease, Outcome as Change, PlaceName, Settle,
+};
 use protocol::{Rejection, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,14 +123,18 @@ impl Handle {
         let mut bytes = 0;
         for (at, lease) in leases.iter().enumerate() {
             if bytes >= bytes_max {
-                let rest = leases.get(at..).unwrap_or_default().to_vec();
-                self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
-                    turn.give_back(&rest);
-                })))
-                .await?;
+                self.give_back(leases.get(at..).unwrap_or_default()).await?;
                 break;
             }
-            if let Some(entry) = self.shared.entry_in(&mut chunk, lease.sequence)? {
+            let entry = match self.shared.entry_in(&mut chunk, lease.sequence) {
+                Ok(entry) => entry,
+                Err(unreadable) => {
+                    // Nobody sees any of them, so none of them has failed.
+                    self.give_back(&leases).await?;
+                    return Err(unreadable);
+                }
+            };
+            if let Some(entry) = entry {
                 bytes += entry.envelope.len();
                 deliveries.push(Delivery {
                     id: lease.id(),
@@ -140,6 +146,15 @@ impl Handle {
             }
         }
         Ok(deliveries)
+    }
+
+    /// Leases that their reader does not see.
+    async fn give_back(&self, leases: &[Lease]) -> Result<(), Rejection> {
+        let leases = leases.to_vec();
+        self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
+            turn.give_back(&leases);
+        })))
+        .await
     }
 
     /// Acknowledges, returns, rejects or extends deliveries; one result for each, after it is durable.

@@ -5,7 +5,7 @@
 
 use crate::history::{How, Terms};
 use crate::{Cause, Operation, Random};
-use broker::{Durability, Settings};
+use broker::{Durability, Settings, Storage};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,7 @@ pub enum Event {
     },
     WriteAhead,
     Index,
+    Checkpoint,
     Fail(Operation, Cause, u64),
     PowerOff {
         passing: u64,
@@ -113,6 +114,9 @@ pub(super) fn plan(seed: u64) -> Plan {
         batch_max: pick(&mut random, &[1, 3, 1_024]),
         ring_bytes_max: pick(&mut random, &[2_000, 1 << 20]),
         channel_matches_max: pick(&mut random, &[2, 1_024]),
+        dedupe_recent_max: pick(&mut random, &[8, 30, 1_000]),
+        // Checkpoints are written where something survives the process.
+        storage: Storage::Folder("of the simulation".into()),
         ..Settings::default()
     };
     // Without syncs only the process may die, see `World::crash`.
@@ -210,8 +214,9 @@ fn draw(random: &mut Random) -> Event {
         },
         140..170 => Event::Step,
         170..186 => Event::Pass { ms: pass(random) },
-        186..189 => Event::WriteAhead,
-        189 => Event::Index,
+        186..188 => Event::WriteAhead,
+        188 => Event::Index,
+        189 => Event::Checkpoint,
         190..192 => Event::Fail(
             operation(random),
             pick(random, &[Cause::Broken, Cause::Full]),

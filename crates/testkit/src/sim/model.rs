@@ -188,7 +188,6 @@ impl Model {
     pub(super) fn answered(&mut self, now: i64, call: u64, ask: &Call, answer: &Answer) -> Verdict {
         if let Answer::Refused(code) = answer {
             if code == "storage_failed" {
-                self.has_failed = true;
                 self.unheard(now, ask);
             }
             return self.may_refuse(ask, code);

@@ -237,6 +237,13 @@ impl World {
                 self.exchange.iter_mut().for_each(Stepped::index);
                 Ok(())
             }
+            Event::Checkpoint => {
+                let written = self.exchange.as_ref().map(Stepped::checkpoint);
+                if written.is_some_and(|written| written.is_ok()) {
+                    self.report.count("checkpoints");
+                }
+                Ok(())
+            }
             Event::Fail(operation, cause, passing) => {
                 self.report.count("disk faults set");
                 self.disk.fail_after(passing, operation, cause);
@@ -321,12 +328,11 @@ impl World {
                 self.report.add("settled", settled as u64);
                 let late = results.len() - settled;
                 self.report.add("late settlements refused", late as u64);
-                let failed = |code: &String| code == "storage_failed";
-                self.notice(results.iter().flatten().any(failed));
             }
             Answer::Refused(code) => {
                 self.report.count("refusals");
-                self.notice(code == "storage_failed");
+                self.report
+                    .add("refused as overloaded", u64::from(code == "overloaded"));
             }
             Answer::Dead(letters) => {
                 self.report.add("dead letters listed", letters.len() as u64);

@@ -73,7 +73,15 @@ impl Model {
             known.is_doubtful = false;
         }
         if is_news {
-            (0..self.mail.len()).for_each(|at| self.acknowledge(at));
+            for at in 0..self.mail.len() {
+                if self
+                    .mail
+                    .get(at)
+                    .is_some_and(|known| known.sequence.is_some())
+                {
+                    self.acknowledge(at);
+                }
+            }
         }
         Ok(())
     }
@@ -283,7 +291,6 @@ impl Model {
                 if let Some(owed) = owed {
                     owed.doubt(now, how);
                 }
-                self.has_failed = true;
                 Ok(())
             }
             (None, Some("lease_lost")) => Ok(()),
@@ -394,7 +401,9 @@ impl Model {
     pub(super) fn may_refuse(&mut self, ask: &Call, code: &str) -> Verdict {
         let is_reason = match (ask, code) {
             (_, "storage_failed") => true,
-            (Call::Publish { message }, "id_conflict") => {
+            // The disk is slower with the names of older messages than they come in.
+            (Call::Publish { .. }, "overloaded") => true,
+            (Call::Publish { message }, "id_conflict" | "idempotency_conflict") => {
                 let same = self
                     .mail
                     .iter()
