@@ -89,7 +89,7 @@ pub(super) fn message(number: u64, is_variant: bool) -> (Message, Bytes) {
                 _ => 1,
             };
             if kind == 10 {
-                let is_timed = (number / KINDS) % 2 == 0;
+                let is_timed = (number / KINDS).is_multiple_of(2);
                 message.task = Some(TaskStep::Opens(is_timed.then_some(20_000)));
                 // Nobody needs to be asked for what must be over by then.
                 message.deadline = is_timed.then(|| START.plus_millis(20_000).as_millis());

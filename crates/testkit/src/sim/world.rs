@@ -433,7 +433,7 @@ impl World {
     /// Somebody new, or somebody who was there before and goes on.
     fn follow(&mut self, which: u64) -> Verdict {
         let (wants, after) = match one_of(&self.followed, which / 2) {
-            Some((_, wants, position)) if which % 2 == 0 => (wants.clone(), *position),
+            Some((_, wants, position)) if which.is_multiple_of(2) => (wants.clone(), *position),
             _ => (wants(index(which / 2, SLOTS)), 0),
         };
         let reader = self.calls + 1;
