@@ -263,10 +263,11 @@ impl Turn {
         let mut unserved = Vec::new();
         let mut waiting_count = self.parked.count(&name);
         while let Some(waiting) = self.parked.next(&name) {
-            let share = self
-                .exchange
-                .ready_count(place)
-                .div_ceil(waiting_count.max(1));
+            // Alone it gets all it asked for, also what waits behind its conversation.
+            let share = match waiting_count {
+                0 | 1 => usize::MAX,
+                count => self.exchange.ready_count(place).div_ceil(count),
+            };
             waiting_count = waiting_count.saturating_sub(1);
             if let Some(waiting) = self.serve_one(place, waiting, share.max(1)) {
                 // Nothing for this consumer; what is ready may be for another.

@@ -216,18 +216,22 @@ async fn t10_a_triangle_of_agents_stops_at_hop_8_and_the_last_sender_is_told() {
             .corr("CONV_LOOP")
             .build("message-0", now());
         world.publish(&task).await;
-        let (before, told) = until_told(&mut heard).await;
+        let (mut before, told) = until_told(&mut heard).await;
+        // Each agent reports when it has its receipt, so reports of two may change places. Ids grow with
+        // every answer.
+        before.sort_by_key(|one| read(one.got.as_bytes()).id.len());
         // The human's task, and eight automatic answers, of which the last went to nobody.
         assert_eq!(before.len(), 8);
-        let last = &before[7];
+        let is_stopped = |one: &&Report| one.receipt["recipients"][0]["state"] == "dead";
+        let stopped: Vec<_> = before.iter().filter(is_stopped).collect();
+        let [last] = stopped[..] else {
+            panic!("expected one to be stopped, got {}", stopped.len());
+        };
         assert_eq!((last.own, told.own), ("agent:b", "agent:b"));
-        assert_eq!(last.receipt["recipients"][0]["state"], "dead");
-        assert_eq!(last.receipt["warnings"][0]["code"], "hop_limit");
-        assert!(
-            before[..7]
-                .iter()
-                .all(|one| one.receipt["recipients"][0]["state"] == "stored")
-        );
+        let warnings = last.receipt["warnings"].as_array().expect("a list");
+        assert!(warnings.iter().any(|one| one["code"] == "hop_limit"));
+        let stored = |one: &&Report| one.receipt["recipients"][0]["state"] == "stored";
+        assert_eq!(before.iter().filter(stored).count(), 7);
         let error = read(told.got.as_bytes());
         assert_eq!(
             error.dialect,

@@ -66,7 +66,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
         }
         let client = arguments.connection.client()?;
         let published = client.publish(envelope.clone()).await;
-        sent.extend(published.is_ok().then(|| Bytes::from(envelope)));
+        sent.extend(published.is_ok().then_some(envelope));
         (client, report.print("built", published)?)
     } else {
         let client = arguments.connection.client()?;

@@ -381,7 +381,7 @@ impl World {
             let dropped = journal.drop_before(sequence);
             let (first, _) = journal.reader().range();
             ensure!(
-                dropped.map_or(0, |dropped| dropped.records) <= first - 1,
+                dropped.map_or(0, |dropped| dropped.records) < first,
                 "more was dropped than readers are told"
             );
         }

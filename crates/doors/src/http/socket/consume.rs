@@ -99,13 +99,13 @@ impl Connection {
             && self.seats.rise(&self.door.consumers, &place, &consumer)
         {
             let handle = self.handle.clone();
-            // After what it waited for was given up, so that nothing is handed to it any more.
-            work::add(&self.work, async move {
+            // After what it waited for was given up, so that nothing is handed to it any more; and on
+            // its own, because this socket may end before that is done.
+            tokio::spawn(async move {
                 let left = handle.leave(place, Some(consumer), Departure::Leaves);
                 if let Err(refused) = left.await {
                     tracing::debug!(%refused, "leases run out instead");
                 }
-                Done::Nothing
             });
         }
         true

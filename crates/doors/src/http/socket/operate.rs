@@ -150,7 +150,7 @@ impl Connection {
                 watcher,
                 told,
             } => self.told(reference, watcher, told).await,
-            Done::Nothing | Done::Abandoned => Ok(()),
+            Done::Abandoned => Ok(()),
         }
     }
 }

@@ -46,8 +46,6 @@ pub(crate) enum Done {
         watcher: Option<Watcher>,
         told: Option<Result<String, Rejection>>,
     },
-    /// Needs no answer.
-    Nothing,
     /// Was given up.
     Abandoned,
 }

@@ -27,7 +27,7 @@ fn to(others: &[&str]) -> String {
     };
     let envelope = Message::new("directive", "Check every partition.").envelope(heading);
     let others = others.iter().map(|name| Agent::new("agent", name));
-    let envelope = others.fold(envelope, |envelope, other| envelope.also_to(other));
+    let envelope = others.fold(envelope, protocol::dialect::uai::build::Envelope::also_to);
     envelope.write().unwrap()
 }
 
