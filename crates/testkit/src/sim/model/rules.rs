@@ -85,8 +85,7 @@ impl Model {
         let Some(known) = self.mail.get(at) else {
             return;
         };
-        let (message, by, is_sure) =
-            (known.message.clone(), known.sequence, known.is_first_told);
+        let (message, by, is_sure) = (known.message.clone(), known.sequence, known.is_first_told);
         let Some(key) = &message.acknowledges else {
             return;
         };
@@ -94,7 +93,8 @@ impl Model {
             let is_meant =
                 known.message.key == *key && message.targets.contains(&known.message.sender);
             // It means nothing when it came before what it answers.
-            let is_later = by.is_none() || known.sequence.is_some_and(|sequence| by > Some(sequence));
+            let is_later =
+                by.is_none() || known.sequence.is_some_and(|sequence| by > Some(sequence));
             if let Some(owed) = known.owed.get_mut(&inbox(&message.sender))
                 && is_meant
                 && is_later
