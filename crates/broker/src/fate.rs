@@ -12,6 +12,7 @@ use exchange::{
     DeliveryState, Ending, PlaceId, PlaceName, RecipientState, Record, inboxes_of_lines,
 };
 use protocol::{Party, Rejection, Timestamp};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -287,33 +288,44 @@ impl Shared {
         Ok(fate)
     }
 
-    /// Reads the records about a message until each of these places has its end.
+    /// Reads the records about a message until each of these places has its end: first those that the
+    /// index knows, then what the index has not seen yet.
     fn tell_ends(
         &self,
         sequence: u64,
         over: &mut BTreeMap<PlaceId, PlaceFate>,
     ) -> Result<(), Rejection> {
         let mut left = over.len();
-        let mut position = sequence;
-        let (_, last) = self.reader.range();
-        while left > 0 && position < last {
-            let records = crate::find::records(&self.reader, position + 1, 4_096, 1 << 20)?;
-            let Some(end) = records.last() else { break };
-            position = end.sequence;
-            for record in &records {
-                let is_about_deliveries = matches!(
-                    record.kind,
-                    Record::ACKED | Record::FAILED | Record::ENDED | Record::REDRIVEN
-                );
-                if is_about_deliveries
-                    && let Ok(said) = Record::decode(record.kind, &record.body)
-                    && let Some(fate) = place_of(&said).and_then(|place| over.get_mut(&place))
-                {
-                    let was_final = is_over(fate);
-                    tell(fate, &said, sequence);
-                    left -= usize::from(!was_final && is_over(fate));
-                }
+        if left == 0 {
+            return Ok(());
+        }
+        let mut read = |record: &journal::Record| {
+            if Record::is_of_deliveries(record.kind)
+                && let Ok(said) = Record::decode(record.kind, &record.body)
+                && let Some(fate) = place_of(&said).and_then(|place| over.get_mut(&place))
+            {
+                let was_over = is_over(fate);
+                tell(fate, &said, sequence);
+                left -= usize::from(!was_over && is_over(fate));
             }
+            left
+        };
+        let (known, applied) = self.candidates(|index| {
+            let facts = index.facts(sequence)?.into_iter();
+            Ok(facts.map(|fact| fact.record).collect())
+        })?;
+        let is_done = Cell::new(false);
+        let mut with = |record: &journal::Record| {
+            is_done.set(read(record) == 0);
+            Ok(())
+        };
+        self.each_at(&known, &mut with)?;
+        let (_, last) = self.reader.range();
+        let mut position = applied.max(sequence);
+        while !is_done.get() && position < last {
+            let until = last.min(position + READ_MAX);
+            self.each_between(position, until, &mut with)?;
+            position = until;
         }
         Ok(())
     }
@@ -357,6 +369,9 @@ fn is_over(fate: &PlaceFate) -> bool {
         Standing::Stored | Standing::Delivered | Standing::Refused | Standing::Removed => false,
     }
 }
+
+/// Records in one read of what the index has not seen yet.
+const READ_MAX: u64 = 4_096;
 
 /// The reason of a dead letter that was let go of.
 const DROPPED: &str = "dropped";
