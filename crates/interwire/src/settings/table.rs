@@ -1,4 +1,4 @@
-//! The table of settings. Longer than a usual file because it is data: one entry per setting.
+//! The table of settings. One file because it is data: one entry per setting.
 //!
 //! Defaults are not written here: they are read from [`Plan::default`], so they cannot differ from
 //! what the exchange really does.
