@@ -287,35 +287,33 @@ impl Shared {
         Ok(fate)
     }
 
-    /// Reads the records about a message until each of these places has its end.
+    /// Reads the records about a message, until each of these places has its end: those that the index
+    /// knows, then what the index has not seen yet.
     fn tell_ends(
         &self,
         sequence: u64,
         over: &mut BTreeMap<PlaceId, PlaceFate>,
     ) -> Result<(), Rejection> {
         let mut left = over.len();
-        let mut position = sequence;
-        let (_, last) = self.reader.range();
-        while left > 0 && position < last {
-            let records = crate::find::records(&self.reader, position + 1, 4_096, 1 << 20)?;
-            let Some(end) = records.last() else { break };
-            position = end.sequence;
-            for record in &records {
-                let is_about_deliveries = matches!(
-                    record.kind,
-                    Record::ACKED | Record::FAILED | Record::ENDED | Record::REDRIVEN
-                );
-                if is_about_deliveries
-                    && let Ok(said) = Record::decode(record.kind, &record.body)
-                    && let Some(fate) = place_of(&said).and_then(|place| over.get_mut(&place))
-                {
-                    let was_final = is_over(fate);
-                    tell(fate, &said, sequence);
-                    left -= usize::from(!was_final && is_over(fate));
-                }
-            }
+        if left == 0 {
+            return Ok(());
         }
-        Ok(())
+        let (_, last) = self.reader.range();
+        let (known, applied) = self.facts(sequence)?;
+        let mut tell_one = |record: &journal::Record| {
+            if left > 0
+                && Record::is_of_deliveries(record.kind)
+                && let Ok(said) = Record::decode(record.kind, &record.body)
+                && let Some(fate) = place_of(&said).and_then(|place| over.get_mut(&place))
+            {
+                let was_final = is_over(fate);
+                tell(fate, &said, sequence);
+                left -= usize::from(!was_final && is_over(fate));
+            }
+            Ok(left > 0)
+        };
+        self.each_at(&known, &mut tell_one)?;
+        self.each_between(applied.max(sequence), last, &mut tell_one)
     }
 
     /// How one attempt failed, from the record that says so; none when it is no longer kept.
