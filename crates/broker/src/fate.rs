@@ -12,7 +12,6 @@ use exchange::{
     DeliveryState, Ending, PlaceId, PlaceName, RecipientState, Record, inboxes_of_lines,
 };
 use protocol::{Party, Rejection, Timestamp};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -288,8 +287,8 @@ impl Shared {
         Ok(fate)
     }
 
-    /// Reads the records about a message until each of these places has its end: first those that the
-    /// index knows, then what the index has not seen yet.
+    /// Reads the records about a message, until each of these places has its end: those that the index
+    /// knows, then what the index has not seen yet.
     fn tell_ends(
         &self,
         sequence: u64,
@@ -299,35 +298,22 @@ impl Shared {
         if left == 0 {
             return Ok(());
         }
-        let mut read = |record: &journal::Record| {
-            if Record::is_of_deliveries(record.kind)
+        let (_, last) = self.reader.range();
+        let (known, applied) = self.facts(sequence)?;
+        let mut tell_one = |record: &journal::Record| {
+            if left > 0
+                && Record::is_of_deliveries(record.kind)
                 && let Ok(said) = Record::decode(record.kind, &record.body)
                 && let Some(fate) = place_of(&said).and_then(|place| over.get_mut(&place))
             {
-                let was_over = is_over(fate);
+                let was_final = is_over(fate);
                 tell(fate, &said, sequence);
-                left -= usize::from(!was_over && is_over(fate));
+                left -= usize::from(!was_final && is_over(fate));
             }
-            left
+            Ok(left > 0)
         };
-        let (known, applied) = self.candidates(|index| {
-            let facts = index.facts(sequence)?.into_iter();
-            Ok(facts.map(|fact| fact.record).collect())
-        })?;
-        let is_done = Cell::new(false);
-        let mut with = |record: &journal::Record| {
-            is_done.set(read(record) == 0);
-            Ok(())
-        };
-        self.each_at(&known, &mut with)?;
-        let (_, last) = self.reader.range();
-        let mut position = applied.max(sequence);
-        while !is_done.get() && position < last {
-            let until = last.min(position + READ_MAX);
-            self.each_between(position, until, &mut with)?;
-            position = until;
-        }
-        Ok(())
+        self.each_at(&known, &mut tell_one)?;
+        self.each_between(applied.max(sequence), last, &mut tell_one)
     }
 
     /// How one attempt failed, from the record that says so; none when it is no longer kept.
@@ -369,9 +355,6 @@ fn is_over(fate: &PlaceFate) -> bool {
         Standing::Stored | Standing::Delivered | Standing::Refused | Standing::Removed => false,
     }
 }
-
-/// Records in one read of what the index has not seen yet.
-const READ_MAX: u64 = 4_096;
 
 /// The reason of a dead letter that was let go of.
 const DROPPED: &str = "dropped";

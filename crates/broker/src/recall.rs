@@ -30,12 +30,28 @@ impl Shared {
         Ok((sequences, applied))
     }
 
-    /// Every record after `after` up to `until`, in order, as far as it is still kept.
+    /// Sequences of the records about deliveries of a message, ascending, as far as the index has seen
+    /// the journal, and how far that is.
+    pub(crate) fn facts(&self, message: u64) -> Result<(Vec<u64>, u64), Rejection> {
+        let index = self.index.lock();
+        let applied = index.applied();
+        let facts = index.facts(message).map_err(|error| {
+            tracing::error!(%error, "the index cannot be read");
+            storage_failed()
+        })?;
+        let records = facts.into_iter().map(|fact| fact.record);
+        let mut records: Vec<u64> = records.filter(|record| *record <= applied).collect();
+        records.dedup();
+        Ok((records, applied))
+    }
+
+    /// Every record after `after` up to `until`, in order, as far as it is still kept; until one is
+    /// answered with no.
     pub(crate) fn each_between(
         &self,
         after: u64,
         until: u64,
-        mut with: impl FnMut(&journal::Record) -> Result<(), Rejection>,
+        mut with: impl FnMut(&journal::Record) -> Result<bool, Rejection>,
     ) -> Result<(), Rejection> {
         let mut position = after;
         while position < until {
@@ -51,9 +67,12 @@ impl Shared {
             let Some(end) = read.last() else { break };
             position = end.sequence;
             self.meter.recalled.inc_by(read.len() as u64);
-            // When what was asked for is no longer kept, what follows is read.
-            let mut wanted = read.iter().filter(|record| record.sequence <= until);
-            wanted.try_for_each(&mut with)?;
+            for record in &read {
+                // When what was asked for is no longer kept, what follows is read.
+                if record.sequence > until || !with(record)? {
+                    return Ok(());
+                }
+            }
         }
         Ok(())
     }
@@ -63,7 +82,7 @@ impl Shared {
     pub(crate) fn each_at(
         &self,
         sequences: &[u64],
-        mut with: impl FnMut(&journal::Record) -> Result<(), Rejection>,
+        mut with: impl FnMut(&journal::Record) -> Result<bool, Rejection>,
     ) -> Result<(), Rejection> {
         for run in sequences.chunk_by(|one, next| one + 1 == *next) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {

@@ -48,18 +48,15 @@ impl Recent {
             if Record::is_of_deliveries(record.kind) {
                 facts.push(record.sequence);
             }
-            if record.kind != Record::PUBLISHED {
-                return Ok(());
-            }
             let Some(entry) = crate::Entry::from_record(record)? else {
-                return Ok(());
+                return Ok(true);
             };
             // At most RECORDS_MAX.
             let offset = (record.sequence - applied) as u32;
             names.push((key(Kind::Id, &entry.header.id), offset));
             let mentions = mentions(&entry.header).map(|text| (key(Kind::Mention, text), offset));
             names.extend(mentions);
-            Ok(())
+            Ok(true)
         })?;
         names.sort_unstable();
         names.dedup();

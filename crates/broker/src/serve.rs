@@ -99,7 +99,10 @@ impl Turn {
         accepted: Accepted,
         mut warnings: Vec<Fault>,
     ) -> Receipt {
-        warnings.extend(accepted.stop.as_ref().map(Stop::warning));
+        if let Some(stop) = &accepted.stop {
+            // First: everything else is of no use when nobody gets it.
+            warnings.insert(0, stop.warning());
+        }
         Receipt {
             header,
             cursor: self.reader.cursor(accepted.sequence),

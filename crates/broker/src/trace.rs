@@ -80,7 +80,7 @@ impl Shared {
                 .into_iter()
                 .filter(|sequence| !gather.knows(*sequence))
                 .collect();
-            self.each_at(&unknown, |record| offer(&mut gather, record))?;
+            self.each_at(&unknown, |record| offer(&mut gather, record).map(|()| true))?;
             gather.answered(&ask, more);
         }
         let mut trace = match gather.finish() {
@@ -139,12 +139,8 @@ impl Shared {
     ) -> Result<(), Rejection> {
         let mut records = BTreeSet::new();
         for sequence in trace.sequences().take_while(|at| *at <= applied) {
-            let facts = self.index.lock().facts(sequence).map_err(|error| {
-                tracing::error!(%error, "the index cannot be read");
-                crate::turn::storage_failed()
-            })?;
-            let facts = facts.into_iter().map(|fact| fact.record);
-            records.extend(facts.filter(|record| *record <= applied));
+            let (facts, _) = self.facts(sequence)?;
+            records.extend(facts.into_iter().filter(|record| *record <= applied));
         }
         let mut records: Vec<u64> = records.into_iter().collect();
         records.extend(&recent.facts);
@@ -152,7 +148,7 @@ impl Shared {
             match Record::decode(record.kind, &record.body) {
                 Ok(record) => {
                     trace.happened(&record);
-                    Ok(())
+                    Ok(true)
                 }
                 Err(error) => {
                     let sequence = record.sequence;

@@ -23,7 +23,7 @@ use protocol::{Code, Fault, Header, Party, Timestamp};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher as _;
 
-pub(crate) use speech::{sentence, stopped as speak_of_stop};
+pub(crate) use speech::{is_of_stop, sentence, stopped as speak_of_stop};
 
 /// How far automatic turn-taking may go. Zero is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::dedupe::Standing;
 use crate::exchange::Exchange;
 use crate::fail::end;
 use crate::listen::ChannelId;
-use crate::loop_guard::{Stop, speak_of_stop};
+use crate::loop_guard::{Stop, is_of_stop, speak_of_stop};
 use crate::outcome::Outcome;
 use crate::place::{Arrival, OrderKey, PlaceId};
 use crate::record::{Ending, Record};
@@ -169,7 +169,8 @@ impl Exchange {
     /// Who must hear what the exchange itself says of a task, besides those it is addressed to: an
     /// envelope of most dialects has one address, a task has at least two parties.
     fn listeners(&self, header: &Header, verdict: &Verdict) -> Vec<Party> {
-        if header.sender.as_str() != SERVICE {
+        // Of a task that was stopped nobody but its sender knows.
+        if header.sender.as_str() != SERVICE || is_of_stop(header) {
             return Vec::new();
         }
         let mut parties = self.tasks.parties(verdict);

@@ -8,6 +8,7 @@ use protocol::dialect::aep::Aep;
 use protocol::dialect::uai::build::{Ack, Agent, Heading, Message};
 use protocol::{DialectName, Header, Rules, Timestamp};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -55,7 +56,7 @@ impl Habit {
                 .corr(corr)
                 .reply_to(&got.id)
                 .build(id, now()),
-            Self::PassOn(DialectName::Aep, to) => Aep::event("agent.ready", own)
+            Self::PassOn(DialectName::Aep, to) => Aep::event("environment.observed", own)
                 .target(to)
                 .conversation(corr)
                 .cause(&got.id)
@@ -120,7 +121,8 @@ async fn over_socket(
     let subscribe = json!({"op": "subscribe", "ref": "w", "inbox": own}).to_string();
     assert_eq!(socket.ask(subscribe).await["op"], "subscribed");
     tokio::spawn(async move {
-        let mut waiting = None;
+        // Receipts come in the order of the publishes.
+        let mut waiting = VecDeque::new();
         loop {
             let frame = socket.frame().await;
             match frame["op"].as_str() {
@@ -132,11 +134,11 @@ async fn over_socket(
                     socket.send(publish).await;
                     let ack = json!({"op": "ack", "ref": "a", "deliveries": [frame["delivery"]]});
                     socket.send(ack.to_string()).await;
-                    waiting = Some(got);
+                    waiting.push_back(got);
                 }
                 Some("receipt") => {
                     let receipt = frame["receipt"].clone();
-                    let got = waiting.take().expect("one at a time");
+                    let got = waiting.pop_front().expect("a publish");
                     drop(reports.send(Report { own, got, receipt }));
                 }
                 Some("settled") => {}
@@ -153,16 +155,27 @@ fn limited(hops_max: u32, pair_turns_max: u32) -> Settings {
     settings
 }
 
-/// Reports until somebody gets an error of the exchange and has answered even that.
-async fn until_told(reports: &mut mpsc::UnboundedReceiver<Report>) -> (Vec<Report>, Report) {
-    let mut before = Vec::new();
-    loop {
+/// `count` reports in journal order, and the one of somebody who got an error of the exchange and has
+/// answered even that. Agents report when they are done, which may be after the next one is.
+async fn until_told(
+    reports: &mut mpsc::UnboundedReceiver<Report>,
+    count: usize,
+) -> (Vec<Report>, Report) {
+    let (mut before, mut told) = (Vec::new(), None);
+    while before.len() < count || told.is_none() {
         let report = within(reports.recv()).await.expect("a report");
         if read(report.got.as_bytes()).sender.as_str() == "service:interwire" {
-            return (before, report);
+            told = Some(report);
+        } else {
+            before.push(report);
         }
-        before.push(report);
     }
+    before.sort_by_key(|report| {
+        let cursor = report.receipt["cursor"].as_str().expect("a cursor");
+        let (_, sequence) = cursor.rsplit_once('-').expect("a sequence");
+        sequence.parse::<u64>().expect("a number")
+    });
+    (before, told.expect("told"))
 }
 
 fn code_and_path(error: &str) -> (String, Vec<String>) {
@@ -216,22 +229,18 @@ async fn t10_a_triangle_of_agents_stops_at_hop_8_and_the_last_sender_is_told() {
             .corr("CONV_LOOP")
             .build("message-0", now());
         world.publish(&task).await;
-        let (mut before, told) = until_told(&mut heard).await;
-        // Each agent reports when it has its receipt, so reports of two may change places. Ids grow with
-        // every answer.
-        before.sort_by_key(|one| read(one.got.as_bytes()).id.len());
+        let (before, told) = until_told(&mut heard, 8).await;
         // The human's task, and eight automatic answers, of which the last went to nobody.
         assert_eq!(before.len(), 8);
-        let is_stopped = |one: &&Report| one.receipt["recipients"][0]["state"] == "dead";
-        let stopped: Vec<_> = before.iter().filter(is_stopped).collect();
-        let [last] = stopped[..] else {
-            panic!("expected one to be stopped, got {}", stopped.len());
-        };
+        let last = &before[7];
         assert_eq!((last.own, told.own), ("agent:b", "agent:b"));
-        let warnings = last.receipt["warnings"].as_array().expect("a list");
-        assert!(warnings.iter().any(|one| one["code"] == "hop_limit"));
-        let stored = |one: &&Report| one.receipt["recipients"][0]["state"] == "stored";
-        assert_eq!(before.iter().filter(stored).count(), 7);
+        assert_eq!(last.receipt["recipients"][0]["state"], "dead");
+        assert_eq!(last.receipt["warnings"][0]["code"], "hop_limit");
+        assert!(
+            before[..7]
+                .iter()
+                .all(|one| one.receipt["recipients"][0]["state"] == "stored")
+        );
         let error = read(told.got.as_bytes());
         assert_eq!(
             error.dialect,
@@ -293,7 +302,7 @@ async fn t10_acknowledgements_of_acknowledgements_stop_at_the_budget_of_the_pair
         .write()
         .expect("an envelope");
     world.publish(&message).await;
-    let (before, told) = until_told(&mut heard).await;
+    let (before, told) = until_told(&mut heard, 12).await;
     // The first acknowledgement, ten of acknowledgements, and the one that is too many.
     assert_eq!(before.len(), 12);
     assert_eq!(before[11].receipt["recipients"][0]["state"], "dead");

@@ -9,12 +9,20 @@ use protocol::task::SERVICE;
 use protocol::{DialectName, Header, Party, Timestamp, digest};
 use std::fmt::Write as _;
 
+/// What the ids of these words begin with.
+const ID_START: &str = "interwire-loop-";
+
+/// Whether these words of the exchange tell of a stopped message.
+pub(crate) fn is_of_stop(header: &Header) -> bool {
+    header.sender.as_str() == SERVICE && header.id.starts_with(ID_START)
+}
+
 /// An AEE `error`, an AEP `event.rejected` or a UAI-1 error, with the code of the limit and the chain
 /// of causes. Its id follows from the message, so that one that is said again is a duplicate. None for
 /// a message that the dialect cannot answer.
 pub(crate) fn stopped(header: &Header, stop: &Stop, now: Timestamp) -> Option<String> {
     let hash = digest(format!("{}\n{}", header.sender, header.id).as_bytes()).to_hex();
-    let id = format!("interwire-loop-{}", hash.get(..32)?);
+    let id = format!("{ID_START}{}", hash.get(..32)?);
     let message = sentence(stop);
     let code = stop.limit.as_str();
     match header.dialect {

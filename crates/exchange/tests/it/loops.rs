@@ -249,7 +249,7 @@ fn the_error_is_in_the_dialect_of_the_stopped_message_with_the_code_and_the_path
     for dialect in [DialectName::Aee, DialectName::Aep, DialectName::Uai] {
         let mut world = limited(hops(3));
         let (last, _) = round(&mut world, &["agent:a", "agent:b"], |one| {
-            let one = task(one, "task-1").with(|header| {
+            task(one, "task-1").with(|header| {
                 header.dialect = dialect;
                 header.intent = Some("quox.security.scan".into());
                 header.correlation = Some("correlation-1".into());
@@ -261,8 +261,7 @@ fn the_error_is_in_the_dialect_of_the_stopped_message_with_the_code_and_the_path
                     .cause
                     .as_ref()
                     .map(|id| format!("message-{id}").into());
-            });
-            one
+            })
         });
         let told = read(&last);
         assert_eq!(told.dialect, dialect);
