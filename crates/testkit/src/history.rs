@@ -3,7 +3,11 @@
 //! One vocabulary for the simulation and for runs against the real program. A history is a list of
 //! [`Line`]s; as text, one JSON value a line.
 
+mod check;
 mod text;
+mod told;
+
+pub use check::check;
 
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hasher as _};

@@ -41,6 +41,7 @@ fn run(word: &str) -> Result<usize, Failed> {
     let list = mutations::read(&root)?;
     let work = root.join("target/mutations");
     let tree = work.join("tree");
+    fs::create_dir_all(&tree)?;
     copy(&root, &tree)?;
     let bench = Bench {
         tree,

@@ -10,6 +10,7 @@ mod crash_images;
 mod disk_contract;
 mod files;
 mod halting;
+mod history;
 mod journal_ahead;
 mod journal_backup;
 mod journal_checkpoints;

@@ -1,6 +1,6 @@
 //! A few hundred seeds of the simulation. More with `./test --soak N`.
 
-use interwire_testkit::sim;
+use interwire_testkit::{history, sim};
 
 /// Seeds of one test; each test is a process of its own, so that all processors have work.
 const SEEDS: u64 = 40;
@@ -41,6 +41,15 @@ fn a_seed_repeats_exactly() {
     for seed in 1_000..1_010 {
         let history = || sim::history_of(seed, &sim::events(seed));
         assert_eq!(history(), history(), "seed {seed}");
+    }
+}
+
+/// What the model judges call by call, the checker of histories judges afterwards, in its own way.
+#[test]
+fn the_checker_of_histories_agrees() {
+    for seed in 1_010..1_040 {
+        let broken = history::check(&sim::history_of(seed, &sim::events(seed)), true);
+        assert!(broken.is_empty(), "seed {seed}: {broken:#?}");
     }
 }
 

@@ -1,0 +1,160 @@
+//! A history, put in order: calls with their answers, deliveries with what became of them.
+
+use super::{Answer, Call, Delivered, How, Line, Message, Place, What};
+use std::collections::BTreeMap;
+
+/// One call, and the answer if there was one. Numbers are places in the history, so that of two
+/// things the one with the lower number was seen first.
+#[derive(Clone, Debug)]
+pub(super) struct Told<'h> {
+    pub(super) call: u64,
+    pub(super) ask: &'h Call,
+    pub(super) asked: usize,
+    pub(super) answer: Option<&'h Answer>,
+    pub(super) answered: usize,
+    /// By the observer's clock; of the answer, if there was one.
+    pub(super) at: i64,
+    /// How often the exchange had died before it was asked.
+    pub(super) life: usize,
+}
+
+/// One delivery to one reader.
+#[derive(Clone, Debug)]
+pub(super) struct Out<'h> {
+    pub(super) place: &'h Place,
+    pub(super) consumer: &'h Option<String>,
+    pub(super) delivery: &'h Delivered,
+    pub(super) call: u64,
+    pub(super) asked: usize,
+    pub(super) answered: usize,
+    pub(super) at: i64,
+    pub(super) life: usize,
+}
+
+/// What a reader said of a delivery.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) how: How,
+    /// None: there was no answer.
+    pub(super) is_taken: Option<bool>,
+    pub(super) asked: usize,
+    pub(super) answered: usize,
+    pub(super) at: i64,
+}
+
+/// A history by its calls.
+pub(super) struct Index<'h> {
+    pub(super) told: Vec<Told<'h>>,
+    pub(super) outs: Vec<Out<'h>>,
+    /// By the delivery's name.
+    pub(super) words: BTreeMap<&'h str, Vec<Word>>,
+    /// By the print of the message.
+    pub(super) messages: BTreeMap<u64, &'h Message>,
+    pub(super) end: i64,
+}
+
+impl<'h> Index<'h> {
+    pub(super) fn of(history: &'h [Line]) -> Self {
+        let mut told: Vec<Told<'h>> = Vec::new();
+        let mut by_call = BTreeMap::new();
+        let mut life = 0;
+        for (place, line) in history.iter().enumerate() {
+            match &line.what {
+                What::Called { call, ask } => {
+                    by_call.insert(*call, told.len());
+                    told.push(Told {
+                        call: *call,
+                        ask,
+                        asked: place,
+                        answer: None,
+                        answered: usize::MAX,
+                        at: line.at,
+                        life,
+                    });
+                }
+                What::Answered { call, answer } => {
+                    if let Some(one) = by_call.get(call).and_then(|at| told.get_mut(*at)) {
+                        (one.answer, one.answered, one.at) = (Some(answer), place, line.at);
+                    }
+                }
+                What::Abandoned { .. } => {}
+                What::Died => life += 1,
+            }
+        }
+        let mut index = Self {
+            outs: Vec::new(),
+            words: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            end: history.last().map_or(0, |line| line.at),
+            told: Vec::new(),
+        };
+        told.iter().for_each(|one| index.add(one));
+        index.told = told;
+        index
+    }
+
+    fn add(&mut self, told: &Told<'h>) {
+        match (told.ask, told.answer) {
+            (Call::Publish { message }, _) => {
+                self.messages.insert(message.print, message);
+            }
+            (
+                Call::Pull {
+                    place, consumer, ..
+                },
+                Some(Answer::Delivered(deliveries)),
+            ) => {
+                let outs = deliveries.iter().map(|delivery| Out {
+                    place,
+                    consumer,
+                    delivery,
+                    call: told.call,
+                    asked: told.asked,
+                    answered: told.answered,
+                    at: told.at,
+                    life: told.life,
+                });
+                self.outs.extend(outs);
+            }
+            (Call::Settle { deliveries, how }, answer) => {
+                for (at, delivery) in deliveries.iter().enumerate() {
+                    let is_taken = match answer {
+                        Some(Answer::Settled(results)) => match results.get(at) {
+                            Some(None) => Some(true),
+                            // It may be written down although the answer is that it could not be.
+                            Some(Some(code)) if code == "storage_failed" => None,
+                            Some(Some(_)) => Some(false),
+                            None => None,
+                        },
+                        _ => None,
+                    };
+                    self.words.entry(delivery.as_str()).or_default().push(Word {
+                        how: *how,
+                        is_taken,
+                        asked: told.asked,
+                        answered: told.answered,
+                        at: told.at,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls of one kind with their answers.
+    pub(super) fn answers<'i, T: 'i>(
+        &'i self,
+        kind: impl Fn(&'h Call, &'h Answer) -> Option<T> + 'i,
+    ) -> impl Iterator<Item = (&'i Told<'h>, T)> + 'i {
+        let answered = self.told.iter().filter_map(move |told| {
+            let found = kind(told.ask, told.answer?)?;
+            Some((told, found))
+        });
+        answered
+    }
+
+    /// What was said of a delivery.
+    pub(super) fn words_of(&self, delivery: &str) -> &[Word] {
+        self.words.get(delivery).map_or(&[], Vec::as_slice)
+    }
+}
