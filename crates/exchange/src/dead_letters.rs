@@ -5,6 +5,7 @@ use crate::outcome::Outcome;
 use crate::place::{DeliveryState, PlaceId};
 use crate::record::{Ending, Record};
 use protocol::Timestamp;
+use std::ops::Bound;
 
 /// One dead letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,33 +33,31 @@ impl Exchange {
         after: Option<(PlaceId, u64)>,
         max: usize,
     ) -> Vec<DeadLetter> {
-        let mut places: Vec<_> = match place {
-            Some(id) => self
-                .places
-                .get(id)
-                .map(|place| (id, place))
-                .into_iter()
-                .collect(),
-            None => self
-                .places
-                .iter()
-                .filter(|(_, place)| place.dead_count() > 0)
-                .collect(),
-        };
-        places.sort_unstable_by_key(|(id, _)| *id);
-        let letters = places.into_iter().flat_map(|(id, place)| {
-            place.dead().iter().map(move |(sequence, dead)| DeadLetter {
+        let mut letters = Vec::new();
+        let first = after.map_or(PlaceId(0), |(place, _)| place);
+        let only = place.and_then(|id| Some((id, self.places.get(id)?)));
+        let all = self.places.with_dead(first).filter(|_| place.is_none());
+        for (id, place) in only.into_iter().chain(all) {
+            let from = match after {
+                Some((place, sequence)) if place == id => Bound::Excluded(sequence),
+                Some((place, _)) if place > id => continue,
+                Some(_) | None => Bound::Unbounded,
+            };
+            let dead = place.dead().range((from, Bound::Unbounded));
+            let rest = max - letters.len();
+            letters.extend(dead.take(rest).map(|(sequence, dead)| DeadLetter {
                 place: id,
                 sequence: *sequence,
                 at: dead.at,
                 reason: dead.reason.clone(),
                 attempts: dead.tries.attempts,
                 failures: dead.tries.failures.clone(),
-            })
-        });
-        let is_after =
-            |letter: &DeadLetter| after.is_none_or(|after| (letter.place, letter.sequence) > after);
-        letters.filter(is_after).take(max).collect()
+            }));
+            if letters.len() == max {
+                break;
+            }
+        }
+        letters
     }
 
     /// One dead letter.

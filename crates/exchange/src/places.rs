@@ -5,7 +5,7 @@ mod snapshot;
 use crate::place::{Moments, Place, PlaceId, PlaceName};
 use foldhash::fast::FixedState;
 use protocol::{Party, Timestamp};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Debug, Default)]
 pub(crate) struct Places {
@@ -19,6 +19,7 @@ pub(crate) struct Places {
     waiting: usize,
     leased: usize,
     dead: usize,
+    with_dead: BTreeSet<PlaceId>,
 }
 
 impl Places {
@@ -83,6 +84,7 @@ impl Places {
             self.waiting -= place.waiting();
             self.leased -= place.held_count();
             self.dead -= place.dead_count();
+            self.with_dead.remove(&id);
         }
     }
 
@@ -97,7 +99,13 @@ impl Places {
         let outcome = act(place, &mut self.moments);
         self.waiting = self.waiting - before.0 + place.waiting();
         self.leased = self.leased - before.1 + place.held_count();
-        self.dead = self.dead - before.2 + place.dead_count();
+        let dead = place.dead_count();
+        self.dead = self.dead - before.2 + dead;
+        if before.2 == 0 && dead > 0 {
+            self.with_dead.insert(id);
+        } else if before.2 > 0 && dead == 0 {
+            self.with_dead.remove(&id);
+        }
         Some(outcome)
     }
 
@@ -131,6 +139,12 @@ impl Places {
 
     pub(crate) fn dead(&self) -> usize {
         self.dead
+    }
+
+    /// Places with dead letters from `first` on, in order of their numbers.
+    pub(crate) fn with_dead(&self, first: PlaceId) -> impl Iterator<Item = (PlaceId, &Place)> {
+        let ids = self.with_dead.range(first..);
+        ids.filter_map(|id| Some((*id, self.get(*id)?)))
     }
 
     /// Every place, in no order.

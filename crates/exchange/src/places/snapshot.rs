@@ -39,6 +39,9 @@ impl Part for Places {
             }
             places.waiting += place.waiting();
             places.dead += place.dead_count();
+            if place.dead_count() > 0 {
+                places.with_dead.insert(id);
+            }
             places.by_id.insert(id, Box::new(place));
             Ok(())
         })?;

@@ -7,7 +7,8 @@
 
 use crate::world::{Message, World};
 use interwire_exchange::{
-    Consumer, DeliverySettings, DeliveryState, Lease, Order, PlaceId, PlaceName, Settings, Settle,
+    Consumer, DeliverySettings, DeliveryState, Exchange, Lease, Order, PlaceId, PlaceName,
+    Settings, Settle,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -41,7 +42,10 @@ enum Step {
     Drop(Index),
     Pause(bool),
     Configure(Order, u32, u32),
-    Restart,
+    /// From the records, or from a snapshot of what the records give.
+    Restart {
+        from_snapshot: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -331,8 +335,13 @@ impl Pair {
                 self.world.append_all(&outcome.records);
                 self.oracle.settings = settings;
             }
-            Step::Restart => {
+            Step::Restart { from_snapshot } => {
                 self.world = self.world.rebuilt();
+                if from_snapshot {
+                    let bytes = self.world.exchange.snapshot();
+                    let restored = Exchange::restore(self.world.settings.clone(), &bytes);
+                    self.world.exchange = restored.unwrap();
+                }
                 self.oracle.now = self.world.now.as_millis();
                 self.oracle.restart();
                 self.newest.clear();
@@ -528,6 +537,11 @@ impl Pair {
                 (wanted, got) => panic!("expected {wanted:?}, got {got:?} of {item:?}"),
             }
         }
+        let dead = items.iter().filter(|item| item.state == State::Dead);
+        let dead: Vec<u64> = dead.map(|item| item.sequence).collect();
+        let listed = self.world.exchange.dead_letters(None, None, usize::MAX);
+        let listed: Vec<u64> = listed.iter().map(|letter| letter.sequence).collect();
+        assert_eq!(listed, dead);
         let oldest = items.iter().map(|item| item.sequence);
         let oldest = oldest.chain(self.first_reply).min();
         assert_eq!(self.world.exchange.oldest_owed(), oldest);
@@ -535,7 +549,9 @@ impl Pair {
 
     /// Everything that is owed comes, to whoever pulls, in time.
     fn drain(mut self) {
-        self.step(Step::Restart);
+        self.step(Step::Restart {
+            from_snapshot: true,
+        });
         self.step(Step::Pause(false));
         let is_left = |item: &Item| item.state != State::Dead;
         for turn in 0..1_000 {
@@ -603,7 +619,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => index().prop_map(Step::Drop),
         1 => any::<bool>().prop_map(Step::Pause),
         1 => (order, 1..4_u32, 1..6_u32).prop_map(|(order, most, held)| Step::Configure(order, most, held)),
-        1 => Just(Step::Restart),
+        1 => any::<bool>().prop_map(|from_snapshot| Step::Restart { from_snapshot }),
     ]
 }
 

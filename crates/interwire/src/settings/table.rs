@@ -5,7 +5,7 @@
 
 use super::Plan;
 use super::value::{address, flag, folder, whole, word};
-use broker::Owed;
+use broker::{Order, Owed};
 use journal::Durability;
 use protocol::{AeePolicy, Mode};
 
@@ -297,19 +297,53 @@ pub static SETTINGS: &[Setting] = &[
     ),
     number!(
         "lease_ms",
-        1,
+        1 => 86_400_000,
         broker.exchange.delivery.lease_ms,
         "Milliseconds a delivery is leased to its consumer."
     ),
     number!(
+        "attempts_max",
+        1 => 1_000,
+        broker.exchange.delivery.max_attempts,
+        "Failed attempts after which a delivery is a dead letter."
+    ),
+    number!(
+        "backoff_ms",
+        0 => 86_400_000,
+        broker.exchange.delivery.backoff_ms,
+        "Milliseconds between the first failed attempt and the next."
+    ),
+    number!(
+        "backoff_multiplier_milli",
+        1_000 => 100_000,
+        broker.exchange.delivery.backoff_multiplier_milli,
+        "By what that wait grows with every further failure, in thousandths: 2000 doubles it."
+    ),
+    number!(
+        "backoff_ms_max",
+        0 => 86_400_000,
+        broker.exchange.delivery.backoff_ms_max,
+        "The longest such wait, in milliseconds."
+    ),
+    text!(
+        "delivery_order",
+        "What must hold between deliveries of one place: conversation (one consumer at a time has one, in order) or none.",
+        |plan| plan.broker.exchange.delivery.order.as_str().into(),
+        |plan, text| word(Order::parse(text), "conversation, none").map(|order| plan
+            .broker
+            .exchange
+            .delivery
+            .order = order)
+    ),
+    number!(
         "nack_delay_ms_min",
-        0,
+        0 => 86_400_000,
         broker.exchange.nack_delay_ms_min,
         "Least milliseconds before a returned delivery is handed out again."
     ),
     number!(
         "in_flight_max",
-        1,
+        1 => 1_000_000,
         broker.exchange.delivery.in_flight_max,
         "Deliveries leased at once per inbox or subscription."
     ),

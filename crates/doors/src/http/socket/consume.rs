@@ -122,8 +122,11 @@ impl Connection {
         };
         // Pulls under way are given up first, so that nothing is handed to them any more.
         self.work.clear();
-        for (place, consumer) in self.seats.leave(&self.door.consumers) {
-            if let Err(refused) = self.handle.leave(place, Some(consumer), how).await {
+        let leaving = self.seats.leave(&self.door.consumers).into_iter();
+        let leaving =
+            leaving.map(|(place, consumer)| self.handle.leave(place, Some(consumer), how));
+        for left in futures_util::future::join_all(leaving).await {
+            if let Err(refused) = left {
                 tracing::debug!(%refused, "leases run out instead");
             }
         }

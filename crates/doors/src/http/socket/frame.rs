@@ -315,7 +315,11 @@ fn receipt_of(frame: Value<'_>, is_watched: bool) -> Result<Operation, Rejection
     let id = members.text("id");
     let sender = members.text("sender");
     if members.get("id").is_none() {
-        members.refuse("id", "expected `id` to be the id of a message".into());
+        let detail = match is_watched {
+            true => "expected `id`, of a message, or `task` to be present",
+            false => "expected `id`, of a message, to be present",
+        };
+        members.refuse("id", detail.into());
     }
     members.finish()?;
     Ok(Operation::Receipt {
