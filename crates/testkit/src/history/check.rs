@@ -1,10 +1,8 @@
 //! Decides whether a history keeps what an exchange promises. It sees calls and answers from outside,
 //! in the order in which one observer saw them; what overlaps may have happened in either order.
 
-use super::told::{Index, Out, Told};
-use super::{
-    Answer, Call, EXCHANGE, How, Line, Message, Place, Stored, TaskStep, Wants, inbox, subscription,
-};
+use super::told::{Index, Out};
+use super::{Answer, Call, EXCHANGE, How, Line, Message, Place, Stored, TaskStep, Wants, inbox};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Clocks of two processes on one machine, and the way of an answer.
@@ -80,11 +78,7 @@ fn deliveries(index: &Index<'_>, broken: &mut Vec<String>) {
                 "call {call}: {name} brought {} to {}, which it is not for",
                 message.key, out.place
             )),
-            Some(message)
-                if message.deadline.is_some_and(|deadline| {
-                    out.at > deadline + SLACK_MS && is_late(index, out, deadline)
-                }) =>
-            {
+            Some(message) if is_too_late(message, out) => {
                 broken.push(format!("call {call}: {name} came after its time"));
             }
             Some(_) => {}
@@ -106,11 +100,10 @@ fn deliveries(index: &Index<'_>, broken: &mut Vec<String>) {
     }
 }
 
-/// Whether the pull itself was asked after the deadline.
-fn is_late(index: &Index<'_>, out: &Out<'_>, deadline: i64) -> bool {
-    let waited = index.told.iter().find(|told| told.call == out.call);
-    let is_waiting = |told: &Told<'_>| matches!(told.ask, Call::Pull { wait: true, .. });
-    waited.is_some_and(|told| !is_waiting(told)) && out.at > deadline + SLACK_MS
+/// Whether nobody needed it any more; a reader that waited may have been given it long before.
+fn is_too_late(message: &Message, out: &Out<'_>) -> bool {
+    let deadline = message.deadline.unwrap_or(i64::MAX);
+    !out.has_waited && out.at > deadline.saturating_add(SLACK_MS)
 }
 
 /// When each delivery was acknowledged, as far as anybody was told; once at most.
@@ -146,17 +139,8 @@ fn may_go(index: &Index<'_>, message: &Message, out: &Out<'_>) -> bool {
             None => *out.place == inbox(target),
         });
     is_named
-        || index.told.iter().any(|told| match told.ask {
-            Call::Subscribe {
-                name,
-                wants,
-                deliver_to,
-                ..
-            } => {
-                let place = deliver_to.as_deref().map_or(subscription(name), inbox);
-                place == *out.place && told.asked < out.answered && message.is_wanted_by(wants)
-            }
-            _ => false,
+        || index.subscribed.iter().any(|one| {
+            one.place == *out.place && one.asked < out.answered && message.is_wanted_by(one.wants)
         })
 }
 
@@ -213,46 +197,24 @@ fn is_held(index: &Index<'_>, out: &Out<'_>, by: usize) -> bool {
     let is_let_go = words
         .iter()
         .any(|word| word.asked < by && word.is_taken != Some(false));
-    let has_left = index.told.iter().any(|told| match told.ask {
-        Call::Leave {
-            place, consumer, ..
-        } => place == out.place && consumer == out.consumer && told.asked < by,
-        _ => false,
+    let has_left = index.left.iter().any(|(place, consumer, asked)| {
+        *place == out.place && *consumer == out.consumer && *asked < by
     });
     // An acknowledgement in the mail ends it as well.
-    let is_answered = index
-        .messages
-        .get(&out.delivery.message.print)
-        .is_some_and(|message| {
-            let answers = |one: &Message| one.acknowledges.as_deref() == Some(&message.key);
-            index.messages.values().any(|one| answers(one))
-        });
+    let message = index.messages.get(&out.delivery.message.print);
+    let party = out.place.strip_prefix(&inbox("")).unwrap_or_default();
+    let is_answered =
+        message.is_some_and(|message| index.answered.contains(&(party, message.key.as_str())));
     !is_let_go && !has_left && !is_answered
 }
 
 /// First deliveries of one conversation and priority come in the order of the journal, and a
 /// conversation is with one consumer at a time.
 fn order(index: &Index<'_>, broken: &mut Vec<String>) {
-    let ordered: BTreeSet<&Place> = index
-        .told
-        .iter()
-        .filter_map(|told| match told.ask {
-            Call::Configure { place, terms } if !terms.is_ordered => Some(place),
-            _ => None,
-        })
-        .collect();
-    let unordered_names: BTreeSet<Place> = index
-        .told
-        .iter()
-        .filter_map(|told| match told.ask {
-            Call::Subscribe { name, terms, .. } if !terms.is_ordered => Some(subscription(name)),
-            _ => None,
-        })
-        .collect();
     let mut groups: BTreeMap<(&Place, &str, u8), Vec<&Out<'_>>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for out in &index.outs {
-        let is_ordered = !ordered.contains(out.place) && !unordered_names.contains(out.place);
+        let is_ordered = !index.unordered.contains(out.place);
         let first = seen.insert((out.place, out.delivery.message.print));
         if let Some(message) = index.messages.get(&out.delivery.message.print)
             && let Some(conversation) = &message.conversation
@@ -283,9 +245,9 @@ fn order(index: &Index<'_>, broken: &mut Vec<String>) {
 
 /// Live readers get what they want, in order, each once.
 fn readers(index: &Index<'_>, broken: &mut Vec<String>) {
-    let receipts: Vec<(&Message, u64)> = index
+    let receipts: BTreeMap<u64, &Message> = index
         .answers(published)
-        .map(|(_, (message, sequence, _))| (message, sequence))
+        .map(|(_, (message, sequence, _))| (sequence, message))
         .collect();
     let mut positions: BTreeMap<u64, (&Wants, u64)> = BTreeMap::new();
     for told in &index.told {
@@ -305,11 +267,11 @@ fn readers(index: &Index<'_>, broken: &mut Vec<String>) {
                     continue;
                 };
                 for stored in found {
-                    let missed = receipts.iter().find(|(message, sequence)| {
-                        (*position + 1..stored.sequence).contains(sequence)
-                            && message.is_wanted_by(wants)
-                    });
-                    if let Some((message, _)) = missed {
+                    let between = *position + 1..stored.sequence.max(*position + 1);
+                    let mut missed = receipts.range(between);
+                    if let Some((_, message)) =
+                        missed.find(|(_, message)| message.is_wanted_by(wants))
+                    {
                         let key = &message.key;
                         broken.push(format!("reader {reader} missed {key}"));
                     }
@@ -351,6 +313,12 @@ fn journal(index: &Index<'_>, is_complete: bool, broken: &mut Vec<String>) {
     let Some(messages) = last else {
         return;
     };
+    let mut ends: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for stored in messages {
+        if let Some(task) = &stored.ends {
+            ends.entry(task).or_default().push(stored.sequence);
+        }
+    }
     for opened in messages {
         let Some(message) = index.messages.get(&opened.print) else {
             continue;
@@ -358,10 +326,8 @@ fn journal(index: &Index<'_>, is_complete: bool, broken: &mut Vec<String>) {
         let Some(TaskStep::Opens(timeout_ms)) = message.task else {
             continue;
         };
-        let ends = messages
-            .iter()
-            .filter(|stored| stored.ends.as_ref() == Some(&message.key));
-        let count = ends.filter(|end| end.sequence > opened.sequence).count();
+        let ends = ends.get(message.key.as_str()).into_iter().flatten();
+        let count = ends.filter(|end| **end > opened.sequence).count();
         let is_over = is_complete && timeout_ms.is_some();
         if count > 1 || (is_over && count == 0) {
             broken.push(format!("task {} ended {count} times", message.key));
@@ -385,20 +351,15 @@ fn nothing_is_owed(index: &Index<'_>, broken: &mut Vec<String>) {
             over.extend(letters.iter().map(|letter| (place, letter.message.print)));
         }
     }
-    for (told, (message, _, _)) in index.answers(published) {
+    for (_, (message, _, _)) in index.answers(published) {
         let is_too_old = message
             .deadline
             .is_some_and(|deadline| deadline <= index.end);
-        let is_answered = |target: &str| {
-            let answers = |one: &Message| {
-                one.sender == target && one.acknowledges.as_ref() == Some(&message.key)
-            };
-            index.messages.values().any(|one| answers(one))
-        };
-        for place in must_go(index, told, message) {
+        for place in must_go(index, message) {
             let key = (&place, message.print);
-            let target = place.strip_prefix(&inbox("")).unwrap_or_default();
-            if !over.contains(&key) && !is_too_old && !is_answered(target) {
+            let party = place.strip_prefix(&inbox("")).unwrap_or_default();
+            let is_answered = index.answered.contains(&(party, message.key.as_str()));
+            if !over.contains(&key) && !is_too_old && !is_answered {
                 broken.push(format!("{} never came to {place}", message.key));
             }
         }
@@ -406,38 +367,17 @@ fn nothing_is_owed(index: &Index<'_>, broken: &mut Vec<String>) {
 }
 
 /// Where a message surely goes.
-fn must_go(index: &Index<'_>, told: &Told<'_>, message: &Message) -> BTreeSet<Place> {
+fn must_go(index: &Index<'_>, message: &Message) -> BTreeSet<Place> {
     let has_inbox = |target: &&String| !target.starts_with("bus:") && !target.ends_with('*');
-    let mut places: BTreeSet<Place> = message
-        .targets
-        .iter()
-        .filter(has_inbox)
-        .map(|target| inbox(target))
-        .collect();
-    // A repeat goes nowhere; where the first went is decided by its own call.
-    let asked_first = index
-        .told
-        .iter()
-        .find(|one| matches!(one.ask, Call::Publish { message: other } if other == message))
-        .map_or(told.asked, |one| one.asked);
-    for one in &index.told {
-        let Call::Subscribe {
-            name,
-            wants,
-            deliver_to,
-            ..
-        } = one.ask
-        else {
-            continue;
-        };
-        let is_there = one.answered < asked_first && one.answer == Some(&Answer::Done);
-        let is_removed = index
-            .told
-            .iter()
-            .any(|told| matches!(told.ask, Call::Unsubscribe { name: other } if other == name));
-        if is_there && !is_removed && message.is_wanted_by(wants) {
-            places.insert(deliver_to.as_deref().map_or(subscription(name), inbox));
-        }
-    }
+    let named = message.targets.iter().filter(has_inbox);
+    let mut places: BTreeSet<Place> = named.map(|target| inbox(target)).collect();
+    // Where it goes is decided when it is asked for first; a repeat goes nowhere.
+    let asked = index.asked_first.get(&message.print).copied();
+    let stays = index.subscribed.iter().filter(|one| {
+        let is_there = asked.is_some_and(|asked| one.is_there < asked);
+        is_there && !index.unsubscribed.contains(one.name)
+    });
+    let wanting = stays.filter(|one| message.is_wanted_by(one.wants));
+    places.extend(wanting.map(|one| one.place.clone()));
     places
 }

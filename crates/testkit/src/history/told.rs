@@ -1,7 +1,7 @@
 //! A history, put in order: calls with their answers, deliveries with what became of them.
 
-use super::{Answer, Call, Delivered, How, Line, Message, Place, What};
-use std::collections::BTreeMap;
+use super::{Answer, Call, Delivered, How, Line, Message, Place, Wants, What, inbox, subscription};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One call, and the answer if there was one. Numbers are places in the history, so that of two
 /// things the one with the lower number was seen first.
@@ -25,6 +25,8 @@ pub(super) struct Out<'h> {
     pub(super) consumer: &'h Option<String>,
     pub(super) delivery: &'h Delivered,
     pub(super) call: u64,
+    /// Whether its reader waited, so that it may have been asked for long before.
+    pub(super) has_waited: bool,
     pub(super) asked: usize,
     pub(super) answered: usize,
     pub(super) at: i64,
@@ -42,6 +44,16 @@ pub(super) struct Word {
     pub(super) at: i64,
 }
 
+/// A durable subscription that somebody asked for.
+pub(super) struct Subscribed<'h> {
+    pub(super) name: &'h str,
+    pub(super) wants: &'h Wants,
+    pub(super) place: Place,
+    pub(super) asked: usize,
+    /// When it was there for sure.
+    pub(super) is_there: usize,
+}
+
 /// A history by its calls.
 pub(super) struct Index<'h> {
     pub(super) told: Vec<Told<'h>>,
@@ -50,6 +62,15 @@ pub(super) struct Index<'h> {
     pub(super) words: BTreeMap<&'h str, Vec<Word>>,
     /// By the print of the message.
     pub(super) messages: BTreeMap<u64, &'h Message>,
+    /// When each was asked for first, by its print.
+    pub(super) asked_first: BTreeMap<u64, usize>,
+    /// Parties and the keys of messages that they acknowledged in the mail, or tried to.
+    pub(super) answered: BTreeSet<(&'h str, &'h str)>,
+    pub(super) subscribed: Vec<Subscribed<'h>>,
+    pub(super) unsubscribed: BTreeSet<&'h str>,
+    pub(super) left: Vec<(&'h Place, &'h Option<String>, usize)>,
+    /// Places that keep no order.
+    pub(super) unordered: BTreeSet<Place>,
     pub(super) end: i64,
 }
 
@@ -85,6 +106,12 @@ impl<'h> Index<'h> {
             outs: Vec::new(),
             words: BTreeMap::new(),
             messages: BTreeMap::new(),
+            asked_first: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            subscribed: Vec::new(),
+            unsubscribed: BTreeSet::new(),
+            left: Vec::new(),
+            unordered: BTreeSet::new(),
             end: history.last().map_or(0, |line| line.at),
             told: Vec::new(),
         };
@@ -97,10 +124,50 @@ impl<'h> Index<'h> {
         match (told.ask, told.answer) {
             (Call::Publish { message }, _) => {
                 self.messages.insert(message.print, message);
+                self.asked_first.entry(message.print).or_insert(told.asked);
+                if let Some(key) = &message.acknowledges {
+                    self.answered.insert((&message.sender, key));
+                }
+            }
+            (Call::Configure { place, terms }, _) if !terms.is_ordered => {
+                self.unordered.insert(place.clone());
             }
             (
-                Call::Pull {
+                Call::Subscribe {
+                    name,
+                    wants,
+                    deliver_to,
+                    terms,
+                },
+                answer,
+            ) => {
+                if !terms.is_ordered {
+                    self.unordered.insert(subscription(name));
+                }
+                let is_done = answer == Some(&Answer::Done);
+                self.subscribed.push(Subscribed {
+                    name,
+                    wants,
+                    place: deliver_to.as_deref().map_or(subscription(name), inbox),
+                    asked: told.asked,
+                    is_there: if is_done { told.answered } else { usize::MAX },
+                });
+            }
+            (Call::Unsubscribe { name }, _) => {
+                self.unsubscribed.insert(name);
+            }
+            (
+                Call::Leave {
                     place, consumer, ..
+                },
+                _,
+            ) => self.left.push((place, consumer, told.asked)),
+            (
+                Call::Pull {
+                    place,
+                    consumer,
+                    wait,
+                    ..
                 },
                 Some(Answer::Delivered(deliveries)),
             ) => {
@@ -109,6 +176,7 @@ impl<'h> Index<'h> {
                     consumer,
                     delivery,
                     call: told.call,
+                    has_waited: *wait,
                     asked: told.asked,
                     answered: told.answered,
                     at: told.at,
