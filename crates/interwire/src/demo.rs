@@ -11,4 +11,4 @@ mod process;
 mod reply;
 mod roles;
 mod script;
-mod tree;
+mod traced;

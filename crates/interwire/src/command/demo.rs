@@ -9,7 +9,8 @@ use crate::failure::{Answer, Failure};
   interwire demo
   interwire demo --kill")]
 pub struct Arguments {
-    /// Kill the exchange and a worker with SIGKILL half way, start them again and carry on
+    /// Kill the exchange and a worker of each conversation with SIGKILL half way, start them again and
+    /// carry on
     #[arg(long)]
     kill: bool,
     /// Keep the data folder

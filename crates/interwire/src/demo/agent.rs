@@ -87,6 +87,11 @@ async fn play(arguments: &Arguments, client: &Client) -> Result<Answer, Failure>
     {
         publish(client, &envelope).await?;
     }
+    // What an earlier life had promised and not done.
+    for step in patiently_resume(role, client).await? {
+        tokio::time::sleep(Duration::from_millis(step.work_ms)).await;
+        publish(client, &step.envelope).await?;
+    }
     let mut published = 0;
     let mut handled = HashSet::new();
     let mut received = HashSet::new();
@@ -144,6 +149,15 @@ async fn patiently_answer(
         match role.answer(message, client).await {
             Err(Failure::Unreachable(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
             answered => return answered,
+        }
+    }
+}
+
+async fn patiently_resume(role: Role, client: &Client) -> Result<Vec<Step>, Failure> {
+    loop {
+        match role.resume(client).await {
+            Err(Failure::Unreachable(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+            resumed => return resumed,
         }
     }
 }

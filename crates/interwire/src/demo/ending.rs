@@ -1,9 +1,8 @@
 //! The end of the demo: the trees, the counts, the verdict.
 
 use super::play::Options;
-use super::roles::Message;
 use super::script::{Conversation, differences};
-use super::tree;
+use super::traced::{Traced, counts};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Colour, Paint};
 use serde_json::json;
@@ -21,20 +20,26 @@ pub struct Ending {
     pub skipped: usize,
     /// Whether the exchange ended well.
     pub has_drained: bool,
+    /// Who was killed, each time with the exchange.
+    pub killed: Vec<&'static str>,
 }
 
 impl Ending {
     /// Prints the trees and the verdict; the answer is no when anything is wrong.
     pub fn print(
         &self,
-        found: &[(String, &'static Conversation, Vec<Message>)],
+        found: &[(String, &'static Conversation, Traced)],
     ) -> Result<Answer, Failure> {
         let mut wrong = Vec::new();
         let mut total = 0;
-        for (id, script, messages) in found {
+        for (id, script, trace) in found {
+            let messages = trace.messages();
             total += messages.len();
-            let differences = differences(script, messages);
-            self.conversation(id, script, messages, &differences)?;
+            let mut differences = differences(script, &messages);
+            if trace.missing() > 0 {
+                differences.push(format!("{id}: a cause was never seen"));
+            }
+            self.conversation(id, script, trace, &differences)?;
             wrong.extend(differences);
         }
         if !self.has_drained {
@@ -44,7 +49,8 @@ impl Ending {
         if self.options.is_json {
             output::line(
                 &json!({ "ok": is_right, "messages": total, "wrong": wrong,
-                         "repeated": self.repeated, "redelivered_and_skipped": self.skipped })
+                         "killed": self.killed, "repeated": self.repeated,
+                         "redelivered_and_skipped": self.skipped })
                 .to_string(),
             )?;
         } else {
@@ -75,26 +81,15 @@ impl Ending {
         &self,
         id: &str,
         script: &Conversation,
-        messages: &[Message],
+        trace: &Traced,
         differences: &[String],
     ) -> Result<(), Failure> {
-        let counts = tree::counts(messages);
+        let counts = counts(&trace.messages());
         if self.options.is_json {
-            let nodes: Vec<_> = messages
-                .iter()
-                .map(|message| {
-                    let header = &message.header;
-                    json!({
-                        "id": header.id, "type": header.kind, "from": header.sender.as_str(),
-                        "to": header.recipients.iter().map(protocol::Party::as_str).collect::<Vec<_>>(),
-                        "cause": header.cause,
-                    })
-                })
-                .collect();
             let counts: BTreeMap<_, _> = counts.into_iter().collect();
             return output::line(
                 &json!({ "conversation": id, "title": script.title, "counts": counts,
-                         "messages": nodes, "wrong": differences })
+                         "trace": trace.json, "wrong": differences })
                 .to_string(),
             );
         }
@@ -104,11 +99,10 @@ impl Ending {
             .iter()
             .map(|(kind, count)| format!("{count} {kind}"))
             .collect();
-        let line = format!("{id}: {} messages ({})", messages.len(), counts.join(", "));
-        output::line(&self.paint.paint(Colour::Dim, &line))?;
-        for line in tree::lines(messages, self.paint) {
-            output::line(&line)?;
+        output::line(&self.paint.paint(Colour::Dim, &counts.join(", ")))?;
+        for line in trace.text.lines() {
+            output::line(line)?;
         }
-        output::line("")
+        Ok(())
     }
 }

@@ -3,8 +3,9 @@
 use super::agent::{Did, Said};
 use super::ending::Ending;
 use super::process::{Agent, Exchange, Heard};
-use super::roles::{Role, conversation};
+use super::roles::Role;
 use super::script::{CRAWL, Conversation, HANDOFF, SCAN};
+use super::traced::Traced;
 use crate::failure::{Answer, Failure};
 use crate::identity;
 use crate::output::{self, Colour, Paint};
@@ -17,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 /// The whole play.
-const PLAY_MAX: Duration = Duration::from_secs(60);
+const PLAY_MAX: Duration = Duration::from_secs(120);
 
 /// Who is there from the start. The second UAI-1 worker comes later.
 const WORKERS: [Role; 7] = [
@@ -32,6 +33,10 @@ const WORKERS: [Role; 7] = [
 
 /// Who begins a conversation.
 const BEGINNERS: [Role; 3] = [Role::Adam, Role::Researcher, Role::Manager];
+
+/// Who is killed half way, after how many messages of its own: the worker of each conversation. The
+/// exchange is killed with each.
+const VICTIMS: [(Role, usize); 3] = [(Role::Scanner, 1), (Role::Crawler, 2), (Role::Worker1, 1)];
 
 /// How to play.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +98,9 @@ struct Stage {
     deadline: Instant,
     repeated: usize,
     skipped: usize,
-    is_killed: bool,
+    /// How much each victim has published before it was killed.
+    published: BTreeMap<Role, usize>,
+    killed: Vec<Role>,
 }
 
 impl Stage {
@@ -118,7 +125,8 @@ impl Stage {
             deadline: Instant::now() + PLAY_MAX,
             repeated: 0,
             skipped: 0,
-            is_killed: false,
+            published: BTreeMap::new(),
+            killed: Vec::new(),
         }
     }
 
@@ -128,15 +136,12 @@ impl Stage {
 
     async fn perform(mut self) -> Result<Answer, Failure> {
         for role in WORKERS {
-            let is_victim = self.options.is_kill && role == Role::Scanner;
-            self.enter(
-                role,
-                if is_victim {
-                    &["--stall-after", "1"]
-                } else {
-                    &[]
-                },
-            )?;
+            // It stops working there, so that it is killed in the middle for certain.
+            let stall = victim(self.options, role).map(|after| after.to_string());
+            match &stall {
+                Some(after) => self.enter(role, &["--stall-after", after])?,
+                None => self.enter(role, &[])?,
+            }
         }
         let mut waiting: BTreeSet<Role> = WORKERS.into();
         while !waiting.is_empty() {
@@ -184,7 +189,7 @@ impl Stage {
             match heard {
                 Some((role, Some(said))) => return Ok((role, said)),
                 // A process that was killed here is expected to end; it is not on the list then.
-                Some((role, None)) if !self.agents.contains_key(&role) || self.is_killed => {}
+                Some((role, None)) if self.killed.contains(&role) => {}
                 Some((role, None)) => {
                     return Err(Failure::Refused(format!("{} ended early", role.party())));
                 }
@@ -195,8 +200,12 @@ impl Stage {
 
     /// What the conductor does when a message was sent.
     async fn react(&mut self, role: Role, label: &str) -> Result<(), Failure> {
-        if self.options.is_kill && !self.is_killed && role == Role::Scanner {
-            self.kill().await?;
+        if let Some(after) = victim(self.options, role).filter(|_| !self.killed.contains(&role)) {
+            let published = self.published.entry(role).or_default();
+            *published += 1;
+            if *published == after {
+                self.kill(role).await?;
+            }
         }
         let is_first_report = role == Role::Worker1 && label == "uai.agent.final-report.v1";
         if is_first_report && !self.agents.contains_key(&Role::Worker2) {
@@ -209,30 +218,32 @@ impl Stage {
         Ok(())
     }
 
-    /// SIGKILL for the exchange and the scanner, which is in the middle of its work; then both again.
-    async fn kill(&mut self) -> Result<(), Failure> {
-        self.is_killed = true;
-        let scanner = self.agents.remove(&Role::Scanner);
-        let scanner_id = scanner.as_ref().map_or(0, Agent::id);
+    /// SIGKILL for the exchange and a worker, which is in the middle of its work; then both again.
+    async fn kill(&mut self, role: Role) -> Result<(), Failure> {
+        self.killed.push(role);
+        let worker = self.agents.remove(&role);
+        let worker_id = worker.as_ref().map_or(0, Agent::id);
         let (url, exchange_id) = (self.exchange.url.clone(), self.exchange.id());
-        if let Some(scanner) = scanner {
-            scanner.kill().await?;
+        if let Some(worker) = worker {
+            worker.kill().await?;
         }
         self.exchange.kill_and_restart().await?;
         self.note(
             Colour::Red,
             &format!(
-                "SIGKILL: exchange (process {exchange_id}) and agent:scanner (process {scanner_id})"
+                "SIGKILL: exchange (process {exchange_id}) and {} (process {worker_id})",
+                role.party()
             ),
         )?;
         self.note(
             Colour::Yellow,
             &format!(
-                "exchange again at {url} (process {}), agent:scanner again",
-                self.exchange.id()
+                "exchange again at {url} (process {}), {} again",
+                self.exchange.id(),
+                role.party()
             ),
         )?;
-        self.enter(Role::Scanner, &[])
+        self.enter(role, &[])
     }
 
     /// Reads the journal back, ends the processes, prints and judges.
@@ -240,13 +251,15 @@ impl Stage {
         let client = Client::connect(self.url())?;
         let mut found = Vec::new();
         for (_, id, script) in &self.conversations {
-            found.push((id.clone(), *script, conversation(&client, id).await?));
+            let trace = Traced::read(&client, id, self.paint.is_on()).await?;
+            found.push((id.clone(), *script, trace));
         }
         for (_, agent) in std::mem::take(&mut self.agents) {
             agent.kill().await?;
         }
         let (options, paint, repeated, skipped) =
             (self.options, self.paint, self.repeated, self.skipped);
+        let killed = self.killed.iter().map(|role| role.party()).collect();
         let has_drained = self.exchange.stop().await?;
         let ending = Ending {
             options,
@@ -254,6 +267,7 @@ impl Stage {
             repeated,
             skipped,
             has_drained,
+            killed,
         };
         ending.print(&found)
     }
@@ -302,4 +316,12 @@ impl Stage {
             self.paint.paint(Colour::Yellow, again),
         ))
     }
+}
+
+/// After how many messages of its own this one is killed, if it is.
+fn victim(options: Options, role: Role) -> Option<usize> {
+    let mut victims = VICTIMS.iter().filter(|_| options.is_kill);
+    victims
+        .find(|(victim, _)| *victim == role)
+        .map(|(_, after)| *after)
 }

@@ -137,6 +137,23 @@ impl Role {
         }
     }
 
+    /// What it still has to do for messages that it acknowledged in an earlier life: they are not
+    /// delivered again.
+    pub async fn resume(self, client: &Client) -> Result<Vec<Step>, Failure> {
+        match self {
+            Self::Worker1 | Self::Worker2 => uai::resume(self, client).await,
+            Self::Adam
+            | Self::Router
+            | Self::Scanner
+            | Self::CveDb
+            | Self::Researcher
+            | Self::Crawler
+            | Self::Memory
+            | Self::Context
+            | Self::Manager => Ok(Vec::new()),
+        }
+    }
+
     /// What it answers to a message. Empty when nothing is to be said.
     pub async fn answer(self, message: &Message, client: &Client) -> Result<Vec<Step>, Failure> {
         match self.dialect() {
@@ -198,11 +215,15 @@ pub struct Step {
 
 /// One conversation as the journal has it.
 pub async fn conversation(client: &Client, id: &str) -> Result<Vec<Message>, Failure> {
-    let filter = Filter::new().with("conversation", id);
+    messages(client, &Filter::new().with("conversation", id)).await
+}
+
+/// Everything in the journal that passes a filter.
+pub async fn messages(client: &Client, filter: &Filter) -> Result<Vec<Message>, Failure> {
     let mut from = From::Earliest;
     let mut messages = Vec::new();
     loop {
-        let page = client.page(&filter, &from, 500).await?;
+        let page = client.page(filter, &from, 500).await?;
         for envelope in &page.envelopes {
             messages.push(Message::read(envelope)?);
         }

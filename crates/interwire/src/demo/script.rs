@@ -1,6 +1,6 @@
 //! What must be in the journal at the end: every message once, each under its cause.
 
-use super::roles::Message;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// One expected message: what it is, from whom to whom, and the place of its cause in the list.
@@ -131,8 +131,39 @@ pub const HANDOFF: Conversation = Conversation {
     ],
 };
 
+/// One message that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its id.
+    pub id: String,
+    /// Its type, profile or AEE type.
+    pub kind: String,
+    /// Who sent it.
+    pub from: String,
+    /// To whom, as the sender named them.
+    pub to: String,
+    /// The id of its cause.
+    pub cause: Option<String>,
+}
+
+impl Seen {
+    /// A node of a trace.
+    pub fn from_node(node: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let to = node["to"].as_array().map_or(&[][..], Vec::as_slice);
+        let to: Vec<String> = to.iter().map(text).collect();
+        Self {
+            id: text(&node["id"]),
+            kind: text(&node["type"]),
+            from: text(&node["from"]),
+            to: to.join(", "),
+            cause: node["cause"]["id"].as_str().map(Into::into),
+        }
+    }
+}
+
 /// What is wrong with a conversation: one sentence per missing, doubled or unexpected message.
-pub fn differences(script: &Conversation, found: &[Message]) -> Vec<String> {
+pub fn differences(script: &Conversation, found: &[Seen]) -> Vec<String> {
     let mut balance: BTreeMap<String, i64> = BTreeMap::new();
     for at in 0..script.lines.len() {
         *balance.entry(expected_path(script, at)).or_default() -= 1;
@@ -161,33 +192,20 @@ fn expected_path(script: &Conversation, at: usize) -> String {
     path.join(" / ")
 }
 
-fn found_path(message: &Message, all: &[Message]) -> String {
+fn found_path(message: &Seen, all: &[Seen]) -> String {
     let mut path = Vec::new();
     let mut next = Some(message);
     // A circle of causes cannot be longer than the conversation.
     while let Some(message) = next.filter(|_| path.len() <= all.len()) {
-        let header = &message.header;
-        let to: Vec<_> = header
-            .recipients
-            .iter()
-            .map(protocol::Party::as_str)
-            .collect();
-        path.push(format!(
-            "{} {} > {}",
-            header.kind,
-            header.sender,
-            to.join(", ")
-        ));
-        next = match &header.cause {
-            None => None,
-            Some(cause) => {
-                let found = all.iter().find(|one| one.header.id == *cause);
-                if found.is_none() {
-                    path.push(format!("unknown cause {cause}"));
-                }
-                found
+        let Seen { kind, from, to, .. } = message;
+        path.push(format!("{kind} {from} > {to}"));
+        next = message.cause.as_ref().and_then(|cause| {
+            let found = all.iter().find(|one| one.id == *cause);
+            if found.is_none() {
+                path.push(format!("unknown cause {cause}"));
             }
-        };
+            found
+        });
     }
     path.reverse();
     path.join(" / ")
@@ -195,18 +213,30 @@ fn found_path(message: &Message, all: &[Message]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{HANDOFF, differences};
+    use super::{HANDOFF, Seen, differences};
     use crate::demo::roles::{Message, Role, uai};
     use protocol::Timestamp;
 
-    fn played() -> Vec<Message> {
+    fn seen(message: &Message) -> Seen {
+        let header = &message.header;
+        let to: Vec<_> = header.recipients.iter().map(ToString::to_string).collect();
+        Seen {
+            id: header.id.to_string(),
+            kind: header.kind.to_string(),
+            from: header.sender.to_string(),
+            to: to.join(", "),
+            cause: header.cause.as_deref().map(Into::into),
+        }
+    }
+
+    fn played() -> Vec<Seen> {
         let now = Timestamp::from_millis(1_772_274_600_000);
         let handoff = Role::Manager.opening("grp_1", now).unwrap().unwrap();
         let handoff = Message::read(handoff.as_bytes()).unwrap();
-        let mut all = vec![handoff.clone()];
+        let mut all = vec![seen(&handoff)];
         for role in [Role::Worker1, Role::Worker2] {
             for step in uai::work(role, &handoff).unwrap() {
-                all.push(Message::read(step.envelope.as_bytes()).unwrap());
+                all.push(seen(&Message::read(step.envelope.as_bytes()).unwrap()));
             }
         }
         all

@@ -1,9 +1,10 @@
 //! UAI-1: one handoff to two workers, each acknowledges and reports for itself.
 
-use super::{Message, Role, Step};
+use super::{Message, Role, Step, conversation, messages};
 use crate::compose::agent;
 use crate::demo::reply::{Mark, mark};
 use crate::failure::Failure;
+use client::{Client, Filter};
 use protocol::dialect::uai::build::{Ack, Agent, Envelope, FinalReport, Handoff, Heading};
 use protocol::{Party, Timestamp};
 
@@ -27,6 +28,33 @@ pub fn answer(role: Role, message: &Message) -> Result<Vec<Step>, Failure> {
         (Role::Worker1 | Role::Worker2, "uai.agent.handoff.v1") => work(role, message),
         _ => Ok(Vec::new()),
     }
+}
+
+/// The reports that are missing on handoffs which the worker has accepted: an acknowledgement takes
+/// the work over, so nobody else reminds it. The journal is the memory.
+pub async fn resume(role: Role, client: &Client) -> Result<Vec<Step>, Failure> {
+    let own = Filter::new()
+        .with("source", role.party())
+        .with("type", "uai.agent.ack.v1");
+    let mut steps = Vec::new();
+    for ack in messages(client, &own).await? {
+        let id = ack.header.conversation.as_deref().unwrap_or_default();
+        let all = conversation(client, id).await?;
+        let is_done = |handoff: &Message| {
+            all.iter().any(|one| {
+                &*one.header.kind == "uai.agent.final-report.v1"
+                    && one.header.sender.as_str() == role.party()
+                    && one.header.cause.as_deref() == Some(&*handoff.header.id)
+            })
+        };
+        let mut accepted = all
+            .iter()
+            .filter(|one| ack.header.cause.as_deref() == Some(&*one.header.id));
+        if let Some(handoff) = accepted.next().filter(|handoff| !is_done(handoff)) {
+            steps.extend(work(role, handoff)?.into_iter().skip(1));
+        }
+    }
+    Ok(steps)
 }
 
 pub fn work(role: Role, handoff: &Message) -> Result<Vec<Step>, Failure> {
