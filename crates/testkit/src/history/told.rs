@@ -214,11 +214,10 @@ impl<'h> Index<'h> {
         &'i self,
         kind: impl Fn(&'h Call, &'h Answer) -> Option<T> + 'i,
     ) -> impl Iterator<Item = (&'i Told<'h>, T)> + 'i {
-        let answered = self.told.iter().filter_map(move |told| {
+        self.told.iter().filter_map(move |told| {
             let found = kind(told.ask, told.answer?)?;
             Some((told, found))
-        });
-        answered
+        })
     }
 
     /// What was said of a delivery.
