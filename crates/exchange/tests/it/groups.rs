@@ -1,4 +1,5 @@
 //! One place and several consumers against a naive oracle: lists, searched from end to end.
+//! Long because the oracle and the rules it checks are read together.
 //!
 //! What a pull may give is checked and not predicted: which of several good choices is taken is up to
 //! the place. What must hold: nobody else has the conversation, nothing earlier of it and of the

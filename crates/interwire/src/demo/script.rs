@@ -150,14 +150,18 @@ impl Seen {
     /// A node of a trace.
     pub fn from_node(node: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let to = node["to"].as_array().map_or(&[][..], Vec::as_slice);
+        let member = |name: &str| node.get(name).unwrap_or(&Value::Null);
+        let to = member("to").as_array().map_or(&[][..], Vec::as_slice);
         let to: Vec<String> = to.iter().map(text).collect();
         Self {
-            id: text(&node["id"]),
-            kind: text(&node["type"]),
-            from: text(&node["from"]),
+            id: text(member("id")),
+            kind: text(member("type")),
+            from: text(member("from")),
             to: to.join(", "),
-            cause: node["cause"]["id"].as_str().map(Into::into),
+            cause: member("cause")
+                .get("id")
+                .and_then(Value::as_str)
+                .map(Into::into),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Traced {
 
     /// Its messages, without what the exchange itself said.
     pub fn messages(&self) -> Vec<Seen> {
-        let nodes = list(&self.json["nodes"]).iter().map(Seen::from_node);
+        let nodes = list(self.json.get("nodes")).iter().map(Seen::from_node);
         nodes
             .filter(|seen| seen.from != protocol::task::SERVICE)
             .collect()
@@ -57,20 +57,23 @@ impl Traced {
 
     /// How many causes nobody has seen.
     pub fn missing(&self) -> u64 {
-        self.json["missing"].as_u64().unwrap_or(u64::MAX)
+        self.json
+            .get("missing")
+            .and_then(Value::as_u64)
+            .unwrap_or(u64::MAX)
     }
 }
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn is_settled(trace: &Value) -> bool {
-    let deliveries = list(&trace["nodes"])
+    let deliveries = list(trace.get("nodes"))
         .iter()
-        .flat_map(|node| list(&node["deliveries"]));
+        .flat_map(|node| list(node.get("deliveries")));
     deliveries
-        .map(|delivery| &delivery["state"])
+        .filter_map(|delivery| delivery.get("state"))
         .all(|state| state != "waiting" && state != "delivered" && state != "resting")
 }
 

@@ -9,7 +9,7 @@ mod rules;
 
 use crate::history::{Answer, Call, Message, Place, TaskStep, Terms, Wants, inbox, subscription};
 use owed::{Owed, State};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Nothing, or which promise was broken.
 pub(super) type Verdict = Result<(), String>;
@@ -64,6 +64,8 @@ struct Spot {
     is_disturbed: bool,
     /// Somebody asked to remove it.
     is_leaving: bool,
+    /// Pulls without an answer: what they were given is not known yet.
+    pulls: BTreeSet<u64>,
 }
 
 impl Model {
@@ -114,8 +116,8 @@ impl Model {
                 self.at(&place).for_each(|owed| owed.is_sure = false);
             }
             Call::Pause { place, .. } => self.spot(place).is_paused = None,
-            Call::Pull { .. }
-            | Call::Settle { .. }
+            Call::Pull { place, .. } => drop(self.spot(place).pulls.insert(call)),
+            Call::Settle { .. }
             | Call::Leave { .. }
             | Call::DeadLetters { .. }
             | Call::Redrive { .. }
@@ -186,6 +188,9 @@ impl Model {
 
     /// Somebody got an answer.
     pub(super) fn answered(&mut self, now: i64, call: u64, ask: &Call, answer: &Answer) -> Verdict {
+        if let Call::Pull { place, .. } = ask {
+            self.spot(place).pulls.remove(&call);
+        }
         if let Answer::Refused(code) = answer {
             if code == "storage_failed" {
                 self.unheard(now, ask);
@@ -391,9 +396,10 @@ impl Model {
             }
         }
         self.readers.clear();
-        self.spots
-            .values_mut()
-            .for_each(|spot| spot.is_disturbed = false);
+        self.spots.values_mut().for_each(|spot| {
+            spot.is_disturbed = false;
+            spot.pulls.clear();
+        });
         self.has_failed = false;
     }
 
@@ -429,6 +435,7 @@ impl Model {
             is_paused: Some(false),
             is_disturbed: false,
             is_leaving: false,
+            pulls: BTreeSet::new(),
         })
     }
 

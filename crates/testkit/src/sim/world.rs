@@ -1,4 +1,4 @@
-//! The events, one after the other, on the real exchange.
+//! The events, one after the other, on the real exchange. Long because every event is one arm here.
 
 use super::door::{self, Answering, Readers};
 use super::event::{self, End, Event, Plan};

@@ -263,7 +263,13 @@ impl Model {
             check(!has_overtaken, "it overtook one that has to wait")?;
             // Between priorities a patient one may pass.
             let is_equal = other.message.priority == known.message.priority;
-            let is_overtaken = is_before && is_equal && other.told_at < call && owed.is_due(now);
+            // An earlier pull without an answer may have it.
+            let is_given = self
+                .spots
+                .get(place)
+                .is_some_and(|spot| spot.pulls.range(..call).next().is_some());
+            let is_overtaken =
+                is_before && is_equal && !is_given && other.told_at < call && owed.is_due(now);
             check(!is_overtaken, "it overtook one of its conversation")?;
         }
         Ok(())
