@@ -172,7 +172,7 @@ pub struct Message {
     pub sender: String,
     /// With the sender, what makes two publishes the same message.
     pub key: String,
-    /// The [`print`] of its bytes.
+    /// The [`print()`] of its bytes.
     pub print: u64,
     /// Whom it names; one that ends in `*` means every inbox that begins so, but the sender's.
     pub targets: Vec<String>,
@@ -270,7 +270,7 @@ pub struct DeadLetter {
 pub struct Stored {
     /// Its place in the journal.
     pub sequence: u64,
-    /// The [`print`] of its bytes.
+    /// The [`print()`] of its bytes.
     pub print: u64,
     /// Who sent it.
     pub sender: String,
