@@ -59,12 +59,19 @@ async fn expect_everywhere(exchange: &Exchange, sent: &[String]) {
     let place = Place::Inbox("agent.b".into());
     let (first, rest) = sent.split_at(sent.len() / 2);
     assert_eq!(leased(&client, &place, first.len()).await, first, "durable");
-    let pulled = client
-        // The socket may have more in hand by now; that comes over when it has left.
-        .pull(&place, rest.len(), Duration::from_secs(30))
-        .await
-        .unwrap();
-    let pulled: Vec<_> = pulled.into_iter().map(|one| one.envelope).collect();
+    // The socket may have more in hand by now; that comes over when it has left, at once or in parts.
+    let mut pulled = Vec::new();
+    while pulled.len() < rest.len() {
+        let more = client.pull(&place, rest.len(), Duration::from_secs(30));
+        let more = more.await.unwrap();
+        assert!(
+            !more.is_empty(),
+            "only {} of {} came",
+            pulled.len(),
+            rest.len()
+        );
+        pulled.extend(more.into_iter().map(|one| one.envelope));
+    }
     assert_eq!(pulled, rest, "inbox");
 }
 
