@@ -127,7 +127,8 @@ async fn many_searches_of_one_connection_leave_the_file_to_others() {
     let broker = Broker::open(settings, 7).unwrap();
     let handle = broker.handle();
     let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(60_000));
-    for number in 0..200 {
+    // Enough that a hundred searches take far longer than to begin one more.
+    for number in 0..800 {
         let text = event(&format!("message-{number:04}"), "agent.b", &payload);
         publish(&handle, &text).await.unwrap();
     }
