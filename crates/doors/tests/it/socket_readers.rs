@@ -84,17 +84,26 @@ async fn a_durable_reader_holds_no_more_than_it_asked_for() {
     assert_eq!(socket.ask(frame).await["op"], "subscribed");
     let mut held: Vec<Value> = Vec::new();
     for number in 1..=5 {
+        let mut early = None;
         if held.len() == 2 {
             // Nothing more comes before something is settled: the answer to a ping is next.
             assert_eq!(socket.ask(r#"{"op":"ping"}"#).await["op"], "pong");
             let ack = json!({"op": "ack", "ref": "a", "deliveries": [held.remove(0)]});
-            let settled = socket.ask(ack.to_string()).await;
+            let mut settled = socket.ask(ack.to_string()).await;
+            // What takes the place of the settled one may be told before the answer.
+            if settled["op"] == "deliver" {
+                early = Some(settled);
+                settled = op(&mut socket, "settled").await;
+            }
             assert_eq!(
                 (&settled["op"], &settled["results"][0]["ok"]),
                 (&"settled".into(), &true.into())
             );
         }
-        let frame = op(&mut socket, "deliver").await;
+        let frame = match early {
+            Some(frame) => frame,
+            None => op(&mut socket, "deliver").await,
+        };
         assert_eq!(
             (&frame["id"], &frame["ref"]),
             (&format!("m-{number}").into(), &"w".into())
