@@ -95,7 +95,7 @@ fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bo
         };
         for record in &records {
             // It has been logged; without it the index would say that there is no such message.
-            if note(&mut rows, record).is_err() {
+            if index_rows(&mut rows, record).is_err() {
                 return false;
             }
         }
@@ -113,8 +113,11 @@ fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bo
     }
 }
 
-/// What one record adds.
-fn note(rows: &mut Rows, record: &journal::Record) -> Result<(), Rejection> {
+/// The rows that one record gives.
+///
+/// # Errors
+/// `storage_failed` for a record that cannot be read.
+pub fn index_rows(rows: &mut Rows, record: &journal::Record) -> Result<(), Rejection> {
     if let Some(entry) = Entry::from_record(record)? {
         rows.id(entry.sequence, &entry.header.id);
         mentions(&entry.header).for_each(|text| rows.mention(entry.sequence, text));

@@ -27,6 +27,7 @@ mod publish;
 mod recall;
 mod receipt;
 mod recent;
+mod reindex;
 mod request;
 mod resume;
 mod retention;
@@ -48,11 +49,13 @@ pub use entry::Entry;
 pub use find::{Found, From};
 pub use gap::{Follow, Gap, GapReason, Mode, OnGap};
 pub use handle::Handle;
+pub use indexer::index_rows;
 pub use meter::Meter;
 pub use open::{Broker, OpenError};
 pub use page::Page;
 pub use publish::{Submission, label};
 pub use receipt::{Receipt, durability_word};
+pub use reindex::{ReindexError, rebuild_index};
 pub use request::Published;
 pub use settings::{Owed, Retention, Settings, Storage};
 pub use stepped::Stepped;
@@ -68,3 +71,9 @@ pub use exchange::{
 };
 pub use fate::{AttemptView, Fate, PlaceFate, RecipientFate, Standing};
 pub use journal::{Cursor, Durability};
+
+/// The look-up index of a data folder.
+#[must_use]
+pub fn index_path(folder: &std::path::Path) -> std::path::PathBuf {
+    folder.join("index.sqlite")
+}

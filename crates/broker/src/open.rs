@@ -79,7 +79,7 @@ impl Broker {
                 };
                 std::fs::create_dir_all(path).map_err(folder)?;
                 let disk = RealDisk::open(path).map_err(folder)?;
-                (Arc::new(disk), Some(path.join("index.sqlite")))
+                (Arc::new(disk), Some(crate::index_path(path)))
             }
             Storage::Memory => (Arc::new(MemoryDisk::default()), None),
         };

@@ -11,10 +11,12 @@
 //! time, and a name that is conversation, task and cause at once costs one row. `fact` holds what became of a message in
 //! a place, as the sequence of the record that says so.
 
+mod check;
 mod file;
 mod rows;
 
 use crate::Error;
+pub use check::{IndexCheck, WrongRows};
 pub use rows::{Fact, Rows};
 
 use file::{begin, begin_file, connect, is_unusable, resume};
@@ -84,6 +86,15 @@ impl Index {
             forgotten: standing.forgotten,
             sweep: None,
         })
+    }
+
+    /// As [`Self::open`], but what is there is thrown away whatever it is.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_anew(path: &Path, lineage: u64, epoch: u32) -> Result<Self, Error> {
+        drop(begin_file(path, lineage, epoch)?);
+        Self::open(Some(path), lineage, epoch)
     }
 
     /// Another connection, for look-ups beside the writer. It sees each `apply` as a whole.

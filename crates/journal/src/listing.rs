@@ -6,6 +6,30 @@ use crate::{Disk, Error, checkpoint, segment, sidecar};
 /// How often a folder that changes meanwhile is looked at again.
 const LOOKS_MAX: usize = 100;
 
+/// Which journal a folder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Which journal.
+    pub lineage: u64,
+    /// Which life of it.
+    pub epoch: u32,
+    /// The first kept sequence.
+    pub first: u64,
+}
+
+/// Which journal a folder holds, or which one it is a backup of; none when it holds none.
+///
+/// # Errors
+/// When the folder cannot be read or its manifest is damaged.
+pub fn identify(disk: &dyn Disk) -> Result<Option<Identity>, Error> {
+    let looked = Listing::look(disk)?;
+    Ok(looked.map(|(manifest, _, _)| Identity {
+        lineage: manifest.lineage,
+        epoch: manifest.epoch,
+        first: manifest.first,
+    }))
+}
+
 /// The files of a folder, by what they are; each list in order.
 #[derive(Debug)]
 pub(crate) struct Listing {

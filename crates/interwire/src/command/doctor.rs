@@ -2,6 +2,7 @@
 //! with `--deep`, whether what it keeps is as it was written.
 
 mod deep;
+mod index;
 
 use super::config::Source;
 use crate::failure::{Answer, Failure};
@@ -21,12 +22,16 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Examples:
   interwire doctor --config interwire.toml
   interwire doctor --deep --data interwire-data
-  interwire doctor --deep --data /var/backups/interwire-monday --json")]
+  interwire doctor --deep --data /var/backups/interwire-monday --json
+  interwire doctor --rebuild-index --data interwire-data")]
 pub struct Arguments {
     /// Look at every record, file and checkpoint of the data folder, or of a backup, and change
     /// nothing; works beside a running exchange
     #[arg(long)]
     deep: bool,
+    /// Throw the look-up index away and make it again from the journal; the exchange must not run
+    #[arg(long, conflicts_with = "deep")]
+    rebuild_index: bool,
     /// The data folder [default: interwire-data]
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
@@ -53,6 +58,14 @@ impl Level {
             Self::Ok => "ok",
             Self::Advice => "advice",
             Self::Bad => "bad",
+        }
+    }
+
+    fn colour(self) -> Colour {
+        match self {
+            Self::Ok => Colour::Green,
+            Self::Advice => Colour::Yellow,
+            Self::Bad => Colour::Red,
         }
     }
 }
@@ -93,6 +106,9 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     if arguments.deep {
         return super::blocking(move || deep::run(&plan, arguments.json)).await;
     }
+    if arguments.rebuild_index {
+        return super::blocking(move || index::run(&plan.data, arguments.json)).await;
+    }
     let paint = Paint::of_stdout();
     let mut findings = vec![clock(), files_open(), port(&plan).await];
     findings.extend(folder(&plan));
@@ -110,12 +126,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
             output::line(&line.to_string())?;
             continue;
         }
-        let colour = match level {
-            Level::Ok => Colour::Green,
-            Level::Advice => Colour::Yellow,
-            Level::Bad => Colour::Red,
-        };
-        let word = paint.paint(colour, &format!("{:<6}", level.word()));
+        let word = paint.paint(level.colour(), &format!("{:<6}", level.word()));
         output::line(&format!("{word}  {name:<12}  {what}"))?;
         if !advice.is_empty() {
             output::line(&format!("{:22}{advice}", ""))?;

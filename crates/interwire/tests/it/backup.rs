@@ -374,6 +374,8 @@ fn what_is_left_after_retention_is_backed_up_with_the_state_that_stands_for_the_
     assert_eq!(made["complete"], true);
     assert!(made["first"].as_u64().unwrap() >= first);
     exchange.kill();
+    let looked = deep(&data);
+    assert_eq!(looked.code, Some(0), "{}", looked.out);
     assert_eq!(restore(&folder("kept"), &folder("new")).code, Some(0));
     let exchange = Exchange::on(&folder("new"));
     let listed = run(&["sub", "ls", "--url", &exchange.url, "--json"]).json();
@@ -387,4 +389,67 @@ fn what_is_left_after_retention_is_backed_up_with_the_state_that_stands_for_the_
         ),
     );
     assert_eq!(again.json()[0]["status"], "duplicate", "{}", again.out);
+}
+
+#[test]
+fn a_damaged_index_is_found_and_made_again_from_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let data = root.path().join("data");
+    at_rest(&data);
+    let rebuild = || run(&["doctor", "--rebuild-index", "--data", text(&data), "--json"]);
+    let names = || {
+        let entries = std::fs::read_dir(&data).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    // Whatever the index was when the exchange ended, this is all of it.
+    let made = rebuild();
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert!(made.json()[0]["records"].as_u64().unwrap() >= MESSAGES);
+    let before = names();
+    let sound = deep(&data);
+    assert_eq!(sound.code, Some(0), "{}", sound.out);
+    assert_eq!(names(), before, "looking leaves nothing behind");
+    let index = data.join("index.sqlite");
+    let bytes = std::fs::read(&index).unwrap();
+    assert!(bytes.len() > 40_000, "{} bytes", bytes.len());
+    // A page of rows: what is in it is gone.
+    let mut damaged = bytes.clone();
+    damaged[16_384..20_480].fill(0);
+    std::fs::write(&index, &damaged).unwrap();
+    let found = deep(&data);
+    assert_eq!(found.code, Some(1), "{}", found.out);
+    let finding = &found.json()[0];
+    assert_eq!(
+        (&finding["level"], &finding["file"]),
+        (&"bad".into(), &"index.sqlite".into())
+    );
+    assert!(
+        finding["what"]
+            .as_str()
+            .unwrap()
+            .contains("--rebuild-index")
+    );
+    let exchange = Exchange::on(&data);
+    let refused = rebuild();
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("in use by process"), "{}", refused.err);
+    exchange.kill();
+    std::fs::remove_file(&index).unwrap();
+    assert_eq!(rebuild().code, Some(0));
+    assert_eq!(deep(&data).code, Some(0));
+    let exchange = Exchange::on(&data);
+    let client = exchange.client();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let found = runtime
+        .block_on(client.message("message-0007", None))
+        .unwrap();
+    assert_eq!(
+        found.envelope,
+        task("message-0007", "agent.b", "conversation-1")
+    );
 }

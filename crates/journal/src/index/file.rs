@@ -16,7 +16,7 @@ const SCHEMA: i64 = 2;
 const LOG_PAGES: i64 = 8_000;
 
 /// Only start-up and shut-down of another connection lock a WAL database; both are short.
-const BUSY_MAX: Duration = Duration::from_secs(10);
+pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
     CREATE TABLE meta (
@@ -51,25 +51,37 @@ pub(super) fn resume(
     epoch: u32,
 ) -> rusqlite::Result<Option<(Connection, Standing)>> {
     let connection = connect_writer(path)?;
+    let found = heading(&connection)?.filter(|found| found.of == (lineage, epoch));
+    Ok(found.map(|found| (connection, found.standing)))
+}
+
+/// What a file says of itself.
+pub(super) struct Heading {
+    /// Lineage and epoch of its journal.
+    pub of: (u64, u32),
+    pub standing: Standing,
+}
+
+/// What the file says of itself, when this build can read it and hashes as it does.
+pub(super) fn heading(connection: &Connection) -> rusqlite::Result<Option<Heading>> {
     let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'entry', 'fact')";
     if connection.query_row(tables, [], |row| row.get::<_, i64>(0))? != 3 {
         return Ok(None);
     }
-    let expected = (
-        SCHEMA,
-        lineage.cast_signed(),
-        epoch,
-        key(lineage, Kind::Id, ""),
-    );
-    let (found, standing) = connection.query_row("SELECT * FROM meta", [], |row| {
-        let found = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-        let standing = Standing {
-            applied: row.get(4).map(i64::cast_unsigned)?,
-            forgotten: row.get(5).map(i64::cast_unsigned)?,
-        };
-        Ok((found, standing))
-    })?;
-    Ok((found == expected).then_some((connection, standing)))
+    connection.query_row("SELECT * FROM meta", [], |row| {
+        let of: (i64, u32) = (row.get(1)?, row.get(2)?);
+        let is_same_hash = row.get::<_, i64>(3)? == key(of.0.cast_unsigned(), Kind::Id, "");
+        if row.get::<_, i64>(0)? != SCHEMA || !is_same_hash {
+            return Ok(None);
+        }
+        Ok(Some(Heading {
+            of: (of.0.cast_unsigned(), of.1),
+            standing: Standing {
+                applied: row.get(4).map(i64::cast_unsigned)?,
+                forgotten: row.get(5).map(i64::cast_unsigned)?,
+            },
+        }))
+    })
 }
 
 pub(super) fn begin_file(path: &Path, lineage: u64, epoch: u32) -> Result<Connection, Error> {

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use std::hash::{DefaultHasher, Hasher};
 
 /// What became of a message in a place, as one record says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fact {
     /// The message's sequence.
     pub message: u64,
@@ -56,6 +56,21 @@ impl Rows {
     /// Something became of a message.
     pub fn fact(&mut self, fact: Fact) {
         self.facts.push(fact);
+    }
+
+    /// What was collected.
+    pub(super) fn take(&mut self) -> (Vec<(i64, i64)>, Vec<Fact>) {
+        (
+            std::mem::take(&mut self.entries),
+            std::mem::take(&mut self.facts),
+        )
+    }
+
+    /// Collects into this memory again.
+    pub(super) fn give_back(&mut self, mut entries: Vec<(i64, i64)>, mut facts: Vec<Fact>) {
+        entries.clear();
+        facts.clear();
+        (self.entries, self.facts) = (entries, facts);
     }
 
     pub(super) fn write(
