@@ -190,7 +190,8 @@ impl Handle {
         Ok(async { answer.await.map_err(|_| crate::serve::draining()) })
     }
 
-    /// A consumer goes from a place: what it holds is for others at once.
+    /// A consumer goes from a place: what it holds is for others at once, and pulls of it that still
+    /// wait end with nothing.
     ///
     /// # Errors
     /// `draining` when the exchange is gone.
@@ -200,6 +201,11 @@ impl Handle {
         consumer: Consumer,
         how: Departure,
     ) -> Result<(), Rejection> {
+        let (from, who) = (place.clone(), consumer.clone());
+        self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
+            turn.parked.dismiss(&from, &who);
+        })))
+        .await?;
         self.act(move |exchange, now, next| {
             let change = exchange.place(&place).map(|id| match how {
                 Departure::Leaves => exchange.leave(id, &consumer),

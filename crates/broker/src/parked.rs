@@ -56,6 +56,14 @@ impl Parked {
         queue.remove(queue.iter().position(is_theirs)?)
     }
 
+    /// Ends the waiting pulls of a consumer that goes: nothing may be handed to it any more.
+    pub(crate) fn dismiss(&mut self, place: &PlaceName, consumer: &Consumer) {
+        while let Some(waiting) = self.next_of(place, consumer) {
+            // A caller who has gone away does not need it.
+            drop(waiting.reply.send(Ok(Vec::new())));
+        }
+    }
+
     /// How many pulls wait for a place.
     pub(crate) fn count(&self, place: &PlaceName) -> usize {
         self.places.get(place).map_or(0, VecDeque::len)

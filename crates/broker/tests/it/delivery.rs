@@ -1,6 +1,7 @@
 use crate::world::{event, in_memory, publish};
-use interwire_broker::{Delivery, DeliveryId, Handle, PlaceName, Settle};
+use interwire_broker::{Delivery, DeliveryId, Departure, Handle, PlaceName, Settle};
 use protocol::{Code, Filter, Party};
+use std::task::Poll;
 use std::time::Duration;
 
 fn inbox(party: &str) -> PlaceName {
@@ -130,5 +131,27 @@ async fn a_bus_reaches_subscriptions_and_forwards_into_inboxes() {
         )
         .await;
     assert_eq!(missing.unwrap_err().code(), Code::NotFound);
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_handed_to_a_consumer_that_has_left() {
+    let broker = in_memory();
+    let handle = broker.handle();
+    let patience = Duration::from_secs(3_600);
+    let mut waiting = Box::pin(handle.pull(inbox("agent.b"), Some("w1".into()), 10, patience));
+    // Asked once, it has its place in the queue of requests.
+    let asked = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context)));
+    assert!(asked.await.is_pending());
+    handle
+        .leave(inbox("agent.b"), Some("w1".into()), Departure::Leaves)
+        .await
+        .unwrap();
+    publish(&handle, &event("message-1", "agent.b", "{}"))
+        .await
+        .unwrap();
+    assert!(waiting.await.unwrap().is_empty());
+    let pulled = handle.pull(inbox("agent.b"), Some("w2".into()), 10, Duration::ZERO);
+    assert_eq!(pulled.await.unwrap()[0].attempt, 1);
     broker.close().await;
 }

@@ -99,8 +99,7 @@ impl Connection {
             && self.seats.rise(&self.door.consumers, &place, &consumer)
         {
             let handle = self.handle.clone();
-            // After what it waited for was given up, so that nothing is handed to it any more; and on
-            // its own, because this socket may end before that is done.
+            // On its own, because this socket may end before that is done.
             tokio::spawn(async move {
                 let left = handle.leave(place, Some(consumer), Departure::Leaves);
                 if let Err(refused) = left.await {
