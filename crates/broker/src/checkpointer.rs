@@ -83,6 +83,10 @@ impl Checkpointer {
         let start = Instant::now();
         let (first, _) = self.reader.range();
         let found = resume::newest(checkpoints, &self.reader, &self.settings)?;
+        if found.is_none() && first > 1 {
+            // What could be written now would stand for records that nobody has read.
+            return Err(OpenError::LostState { first });
+        }
         let (mut exchange, from) =
             found.unwrap_or_else(|| (Exchange::new(self.settings.clone()), first - 1));
         let covered = |keys: &KeyReader| keys.covered(self.reader.range().0);

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Frozen tables that may wait; then the table of the newest keys grows instead.
 pub(crate) const FROZEN_MAX: usize = 2;
+/// So many more keys than usual may always be in memory: storing takes a moment even when there are few.
+pub(crate) const SPARE_MIN: usize = 8_192;
 /// After an error, for instance on a full disk.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 

@@ -49,6 +49,15 @@ pub enum OpenError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// The oldest records were dropped, and nothing stands for them.
+    #[error(
+        "the journal begins at record {first} and no checkpoint can be read: subscriptions, settings of places and \
+         what was owed before that are lost; restore a backup, or set allow_lost_state to start with what the records tell"
+    )]
+    LostState {
+        /// The first record that is kept.
+        first: u64,
+    },
     /// A thread cannot be started.
     #[error("a thread cannot be started: {0}")]
     Thread(std::io::Error),
@@ -345,6 +354,12 @@ fn rebuild(
         None => None,
     };
     let checkpoint = found.as_ref().map(|(_, sequence)| *sequence);
+    if checkpoint.is_none() && first > 1 {
+        if !settings.allow_lost_state {
+            return Err(OpenError::LostState { first });
+        }
+        tracing::warn!(first, "the state before the first record is lost");
+    }
     let from = checkpoint.unwrap_or(first - 1);
     let mut exchange = match found {
         Some((exchange, _)) => exchange,
@@ -366,8 +381,10 @@ fn rebuild(
     })?;
     let read = last.saturating_sub(from);
     let mut newest = from;
-    if let Some(checkpoints) = checkpoints.filter(|_| read >= settings.checkpoint_every_records) {
-        // So that the next start is short, also if this process does not live long.
+    // Nothing but a checkpoint can stand for records that are gone; and the next start should be short
+    // also if this process does not live long.
+    let is_due = read >= settings.checkpoint_every_records || checkpoint.is_none() && first > 1;
+    if let Some(checkpoints) = checkpoints.filter(|_| is_due) {
         match checkpoints.write(last, &exchange.snapshot()) {
             Ok(()) => newest = last,
             Err(error) => tracing::warn!(%error, "no checkpoint could be written"),

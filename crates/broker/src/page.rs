@@ -1,7 +1,7 @@
 //! Reading the journal page by page.
 
 use crate::find::{self, From};
-use crate::gap::{Gap, OnGap};
+use crate::gap::{Gap, GapReason, OnGap};
 use crate::{Entry, Handle};
 use journal::Cursor;
 use protocol::{Filter, Rejection};
@@ -42,6 +42,7 @@ impl Handle {
         on_gap: OnGap,
     ) -> Result<Page, Rejection> {
         let shared = &self.shared;
+        let is_earliest = from == From::Earliest;
         let mut position = self.position(&from, on_gap).await?;
         let (_, last) = shared.reader.range();
         let (mut entries, mut gap) = (Vec::new(), None);
@@ -59,6 +60,12 @@ impl Handle {
                 }
                 break;
             };
+            let is_before_all = entries.is_empty() && gap.is_none();
+            if is_earliest && is_before_all && hole.reason == GapReason::Retention {
+                // The earliest that is kept has moved on since it was asked for.
+                position = hole.to;
+                continue;
+            }
             let found = Gap {
                 from: shared.reader.cursor(position + 1),
                 to: shared.reader.cursor(hole.to),

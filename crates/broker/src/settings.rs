@@ -102,6 +102,8 @@ pub struct Settings {
     pub checkpoint_every_ms: u64,
     /// What is kept, and how long.
     pub retention: Retention,
+    /// Start although the oldest records are gone and no checkpoint stands for them.
+    pub allow_lost_state: bool,
     /// Milliseconds a publisher waits for a place in the queue before it is told to slow down.
     pub queue_wait_ms: u64,
     /// What is demanded of envelopes; its clock is set at each reading.
@@ -131,6 +133,7 @@ impl Default for Settings {
             checkpoint_every_records: 250_000,
             checkpoint_every_ms: 60_000,
             retention: Retention::default(),
+            allow_lost_state: false,
             queue_wait_ms: 5_000,
             rules: protocol::Rules::at(protocol::Timestamp::default()),
             exchange: exchange::Settings::default(),

@@ -262,7 +262,8 @@ impl Turn {
 
     /// Whether keys come in faster than they are stored, so that memory would not be bounded.
     pub(crate) fn has_too_many_keys(&self) -> bool {
-        self.exchange.recent_keys() >= self.settings.dedupe_recent_max.saturating_mul(2)
+        let recent_max = self.settings.dedupe_recent_max;
+        self.exchange.recent_keys() >= recent_max.saturating_add(recent_max.max(keys::SPARE_MIN))
     }
 
     /// Lets everybody know, now that it is durable.

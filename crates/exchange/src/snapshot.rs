@@ -11,8 +11,8 @@
 //! To add a part: implement [`Part`] beside the state it keeps, with the next free tag, and name it
 //! in [`Exchange::snapshot`] and [`Exchange::restore`]. A change to a part's bytes raises its
 //! version. A build that meets a part or a version it does not know, or misses one, does not restore,
-//! and the caller begins at an older snapshot or at the first record: that is all the migration
-//! there is.
+//! and the caller begins at an older snapshot or at the first record. Where the first records were
+//! dropped nothing else stands for them: a version that was released stays readable.
 
 mod flow;
 mod subscriptions;

@@ -2,7 +2,8 @@
 
 use crate::world::{event, files, publish, small, until};
 use interwire_broker::{
-    Broker, From, GapReason, Handle, Owed, PlaceName, Retention, Settings, Settle, Storage,
+    Broker, From, GapReason, Handle, OpenError, Owed, PlaceName, Retention, Settings, Settle,
+    Storage,
 };
 use protocol::{Code, Filter, Party};
 use std::path::Path;
@@ -191,6 +192,39 @@ async fn with_the_policy_to_drop_owed_deliveries_end_with_a_record() {
     assert!(rest.iter().all(|delivery| delivery.entry.sequence >= kept));
     assert_eq!(rest.len() as u64, waiting);
     broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_oldest_records_and_without_a_checkpoint_nothing_starts_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let broker = open(folder.path(), FEW);
+    let handle = broker.handle();
+    fill(&handle, 0..200, "agent.b").await;
+    ack_all(&handle, "agent.b").await;
+    until("dropping", || handle.meter().dropped.get() > 0).await;
+    broker.close().await;
+    let kept: u64 = files(folder.path(), ".seg")[0]
+        .trim_end_matches(".seg")
+        .parse()
+        .unwrap();
+    for name in files(folder.path(), ".ckp") {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let settings = |allow_lost_state| Settings {
+        storage: Storage::Folder(folder.path().to_owned()),
+        allow_lost_state,
+        ..small()
+    };
+    match Broker::open(settings(false), 7) {
+        Err(OpenError::LostState { first }) => assert_eq!(first, kept),
+        Ok(_) | Err(_) => panic!("expected a start without its state to be refused"),
+    }
+    let broker = Broker::open(settings(true), 7).unwrap();
+    let again = publish(&broker.handle(), &event("message-0199", "agent.b", "{}")).await;
+    assert!(again.unwrap().duplicate);
+    broker.close().await;
+    // From now on its own checkpoint stands for what is gone.
+    Broker::open(settings(false), 7).unwrap().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

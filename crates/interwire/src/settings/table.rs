@@ -288,6 +288,11 @@ pub static SETTINGS: &[Setting] = &[
         broker.retention.records,
         "Records of the journal beyond which its oldest messages may go; 0 for no limit."
     ),
+    switch!(
+        "allow_lost_state",
+        broker.allow_lost_state,
+        "Start although the oldest messages are gone and no checkpoint can be read; subscriptions and what was owed then are lost."
+    ),
     text!(
         "retention_owed",
         "What becomes of a message that may go and is still owed to somebody, or is a dead letter: keep it and everything after it, or drop it and end its deliveries.",
