@@ -1,9 +1,9 @@
 //! A reader of one task: everything that was said of it, then what comes, then its end.
 
-use crate::gap::OnGap;
+use crate::gap::{Gap, GapReason, OnGap};
 use crate::handle::Handle;
 use crate::tasks::no_task;
-use crate::{Entry, From, Tail};
+use crate::{Batch, Entry, From, Tail};
 use protocol::task::Step;
 use protocol::{Filter, Header, Rejection, TaskState};
 use std::collections::VecDeque;
@@ -17,6 +17,8 @@ const BATCH_MAX: usize = 64;
 pub enum TaskNews {
     /// The next envelope of the task.
     Envelope(Arc<Entry>),
+    /// Envelopes of the task that are no longer kept.
+    Gap(Gap),
     /// The envelope that ended it. Nothing follows.
     Ended {
         /// How it ended.
@@ -36,6 +38,8 @@ pub struct TaskTail {
     /// Where the envelopes that were there before stand.
     past: VecDeque<u64>,
     ready: VecDeque<Arc<Entry>>,
+    /// Envelopes before the next one that are no longer kept: first, last, how many.
+    missing: Option<(u64, u64, u64)>,
     /// Everything up to here is in `past` or was before the place that was asked for; live reading
     /// begins after it.
     seen: u64,
@@ -66,6 +70,7 @@ impl Handle {
             id,
             past: past.filter(|at| *at > after && *at <= seen).collect(),
             ready: VecDeque::new(),
+            missing: None,
             seen: seen.max(after),
             live: None,
             end: history.view.ended.map(|at| (history.view.state, at)),
@@ -96,6 +101,10 @@ impl TaskTail {
                 Some(sequence) => Some(*sequence),
                 None => self.ready.front().map(|entry| entry.sequence),
             };
+            let is_past = self.past.is_empty() || self.end.map(|(_, at)| at) <= next;
+            if is_past && let Some(gap) = self.take_gap() {
+                return Ok(TaskNews::Gap(gap));
+            }
             if let Some((state, at)) = self.end
                 && next.is_none_or(|next| next >= at)
             {
@@ -106,34 +115,61 @@ impl TaskTail {
                     is_repeat: next != Some(at),
                 });
             }
-            if let Some(sequence) = self.past.front() {
-                let entry = self.handle.entry_at(*sequence).await?;
+            if let Some(sequence) = self.past.front().copied() {
+                let entry = self.handle.entry_at(sequence).await?;
+                if entry.is_some()
+                    && let Some(gap) = self.take_gap()
+                {
+                    return Ok(TaskNews::Gap(gap));
+                }
                 self.past.pop_front();
-                if let Some(entry) = entry {
-                    return Ok(TaskNews::Envelope(entry));
+                match entry {
+                    Some(entry) => return Ok(TaskNews::Envelope(entry)),
+                    None => {
+                        let (from, _, count) = self.missing.unwrap_or((sequence, sequence, 0));
+                        self.missing = Some((from, sequence, count + 1));
+                    }
                 }
                 continue;
             }
             if let Some(entry) = self.ready.pop_front() {
                 return Ok(TaskNews::Envelope(entry));
             }
-            self.read_on().await?;
+            if let Some(gap) = self.read_on().await? {
+                return Ok(TaskNews::Gap(gap));
+            }
         }
     }
 
-    async fn read_on(&mut self) -> Result<(), Rejection> {
+    /// What of the task's past could not be read any more.
+    fn take_gap(&mut self) -> Option<Gap> {
+        let (from, to, count) = self.missing.take()?;
+        let cursor = |sequence| self.handle.shared.reader.cursor(sequence);
+        Some(Gap {
+            from: cursor(from),
+            to: cursor(to),
+            count,
+            is_exact: true,
+            reason: GapReason::Retention,
+        })
+    }
+
+    async fn read_on(&mut self) -> Result<Option<Gap>, Rejection> {
         if self.live.is_none() {
             let filter = Filter::from_pairs([("task", &*self.id)])?;
             let cursor = self.handle.shared.reader.cursor(self.seen);
             let from = From::Cursor(cursor.to_string());
             self.live = Some(self.handle.tail(filter, &from).await?);
         }
-        if let Some(live) = &mut self.live {
-            let batch = live.next(BATCH_MAX).await?;
-            self.is_end_unsure |= batch.entries.iter().any(|entry| may_end(&entry.header));
-            self.ready.extend(batch.entries);
-        }
-        Ok(())
+        let Some(live) = &mut self.live else {
+            return Ok(None);
+        };
+        let Batch { gap, entries, .. } = live.next(BATCH_MAX).await?;
+        // What is missing may have ended it, too.
+        self.is_end_unsure |= gap.is_some();
+        self.is_end_unsure |= entries.iter().any(|entry| may_end(&entry.header));
+        self.ready.extend(entries);
+        Ok(gap)
     }
 }
 

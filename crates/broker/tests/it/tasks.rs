@@ -36,6 +36,7 @@ async fn read(handle: &Handle, task: &str) -> (Vec<String>, TaskState, String) {
     loop {
         match tail.next().await.unwrap() {
             TaskNews::Envelope(entry) => ids.push(entry.header.id.to_string()),
+            TaskNews::Gap(gap) => panic!("{gap:?}"),
             TaskNews::Ended {
                 state,
                 entry,

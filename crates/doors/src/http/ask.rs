@@ -29,13 +29,13 @@ pub(crate) async fn ask(call: Call) -> Answer {
     let (bytes_max, wait) = (call.door.envelope_bytes_max(), settings.body_wait());
     let envelope = read_whole(call.body, bytes_max, wait).await?;
     let until = Instant::now() + Duration::from_millis(timeout_ms);
-    let handle = call.door.handle.clone();
+    let handle = call.peer.handle.clone();
     let (receipt, task) = handle.open_task(envelope).await?;
     let from = after.unwrap_or_else(|| From::Cursor(receipt.cursor.to_string()));
     let tail = handle.follow_task(&task, Some(&from)).await?;
     if is_stream {
-        let (door, request_id) = (call.door, call.request_id);
-        return task_stream::asked(door, request_id, tail, receipt, until, timeout_ms).await;
+        let (door, peer, request_id) = (call.door, call.peer, call.request_id);
+        return task_stream::asked(door, peer, request_id, tail, receipt, until, timeout_ms).await;
     }
     reply(&call.door, tail, &receipt, until, timeout_ms).await
 }
@@ -55,7 +55,7 @@ async fn reply(
         };
         match news {
             Err(_) => return Err(no_reply(door, tail.id(), timeout_ms).await),
-            Ok(Ok(TaskNews::Envelope(_))) => {}
+            Ok(Ok(TaskNews::Envelope(_) | TaskNews::Gap(_))) => {}
             Ok(Err(rejection)) => return Err(rejection),
             Ok(Ok(TaskNews::Ended { state, entry, .. })) => {
                 let mut response =

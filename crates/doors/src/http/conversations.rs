@@ -46,7 +46,7 @@ pub(crate) async fn conversation(call: Call) -> Answer {
     let limit_max = call.door.settings.trace_max as u64;
     let limit = query.number("limit", LIMIT_DEFAULT.min(limit_max), 1..=limit_max)?;
     query.finish()?;
-    let handle = call.door.handle.clone();
+    let handle = call.peer.handle.clone();
     let after = match from {
         // Nothing is before it, also when the oldest messages are no longer kept.
         From::Earliest => 0,

@@ -83,7 +83,7 @@ pub(crate) async fn message(call: Call) -> Answer {
         }
     };
     query.finish()?;
-    let handle = &call.door.handle;
+    let handle = &call.peer.handle;
     let entry = handle.find(call.param("id"), sender).await?;
     let body = if is_full {
         Bytes::from(full::write(handle, &handle.fate(Arc::clone(&entry)).await?))

@@ -6,6 +6,7 @@
 use super::call::{Answer, Call, set_header, typed};
 use super::door::{Door, RequestId};
 use super::meter::Open;
+use super::peer::Peer;
 use super::{problem, stream};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -20,21 +21,24 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_unti
 
 /// `GET /v1/tasks/{id}` for who wants events.
 pub(crate) async fn follow(call: Call, id: &str) -> Answer {
+    call.door.refuse_late()?;
     let after = stream::last_event_id(&call.parts.headers).map(From::Cursor);
-    let tail = call.door.handle.follow_task(id, after.as_ref()).await?;
-    Ok(answer(Reader::new(call.door, call.request_id, tail)))
+    let tail = call.peer.handle.follow_task(id, after.as_ref()).await?;
+    let reader = Reader::new(call.door, call.peer, call.request_id, tail);
+    Ok(answer(reader))
 }
 
 /// The rest of `POST /v1/ask` for who wants events.
 pub(crate) async fn asked(
     door: Arc<Door>,
+    peer: Arc<Peer>,
     request_id: RequestId,
     tail: TaskTail,
     receipt: Receipt,
     until: Instant,
     timeout_ms: u64,
 ) -> Answer {
-    let mut reader = Reader::new(door, request_id, tail);
+    let mut reader = Reader::new(door, peer, request_id, tail);
     reader.asked = Some(Asked {
         receipt,
         until,
@@ -73,6 +77,7 @@ enum Phase {
 /// One open stream of one task.
 struct Reader {
     door: Arc<Door>,
+    peer: Arc<Peer>,
     request_id: RequestId,
     tail: TaskTail,
     /// Set for who asked.
@@ -85,13 +90,14 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(door: Arc<Door>, request_id: RequestId, tail: TaskTail) -> Self {
+    fn new(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, tail: TaskTail) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let open = Open::count(&door.meter.streams);
         Self {
             door,
+            peer,
             request_id,
             tail,
             asked: None,
@@ -110,8 +116,23 @@ impl Reader {
                 self.phase = Phase::Following;
                 Some(self.opening())
             }
+            Phase::Following if self.peer.take_late() => Some(self.slow()),
             Phase::Following => Some(self.next().await),
         }
+    }
+
+    /// It left its data untaken for too long; it may come back for the rest.
+    fn slow(&mut self) -> Bytes {
+        self.phase = Phase::Ended;
+        if self.peer.note_slow() {
+            self.door.meter.slow_consumers.inc();
+        }
+        tracing::warn!(request_id = %self.request_id, "slow consumer");
+        let data = match &self.cursor {
+            Some(cursor) => format!("{{\"cursor\":\"{cursor}\"}}"),
+            None => "{}".to_owned(),
+        };
+        self.control("slow_consumer", &data)
     }
 
     /// A place to resume from at once; the receipt for who asked.
@@ -150,6 +171,10 @@ impl Reader {
             biased;
             news = self.tail.next() => match news {
                 Ok(TaskNews::Envelope(entry)) => self.envelope("", &entry),
+                Ok(TaskNews::Gap(gap)) => {
+                    self.cursor = Some(gap.to.to_string());
+                    self.control("gap", &gap.to_json())
+                }
                 Ok(TaskNews::Ended { state, entry, is_repeat }) => self.end(state, &entry, is_repeat),
                 Err(_) if self.door.stop.is_draining() => self.draining(),
                 Err(rejection) => self.fault(&rejection),
@@ -200,13 +225,18 @@ impl Reader {
     fn draining(&mut self) -> Bytes {
         self.phase = Phase::Ended;
         let retry = self.door.settings.drain_retry_ms;
-        self.control("draining", &format!("{{\"retry_ms\":{retry}}}"))
+        let data = match &self.cursor {
+            Some(cursor) => format!("{{\"cursor\":\"{cursor}\",\"retry_ms\":{retry}}}"),
+            None => format!("{{\"retry_ms\":{retry}}}"),
+        };
+        self.control("draining", &data)
     }
 
     fn fault(&mut self, rejection: &Rejection) -> Bytes {
         self.phase = Phase::Ended;
         let mut data = String::new();
-        problem::write(&mut data, rejection, "", Some(self.request_id.as_str()));
+        let rejection = self.door.advise(rejection.clone());
+        problem::write(&mut data, &rejection, "", Some(self.request_id.as_str()));
         self.control("fault", &data)
     }
 

@@ -26,7 +26,7 @@ pub(crate) async fn list(call: Call) -> Answer {
         party: query.take("party")?.map(|text| Party::parse(&text)),
     };
     query.finish()?;
-    let handle = &call.door.handle;
+    let handle = &call.peer.handle;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut tasks = handle.tasks(filter, limit.saturating_add(1)).await?;
     let has_more = tasks.len() > limit;
@@ -44,14 +44,14 @@ pub(crate) async fn show(call: Call) -> Answer {
     if wants_events(&call.parts.headers) {
         return task_stream::follow(call, &id).await;
     }
-    let history = call.door.handle.task(&id).await?;
-    let text = task_json::history(&call.door.handle, &history);
+    let history = call.peer.handle.task(&id).await?;
+    let text = task_json::history(&call.peer.handle, &history);
     Ok(json(StatusCode::OK, text))
 }
 
 pub(crate) async fn cancel(call: Call) -> Answer {
     call.no_query()?;
-    let handle = call.door.handle.clone();
+    let handle = call.peer.handle.clone();
     let id = call.param("id").to_owned();
     let body = call.json(BODY_BYTES_MAX).await?;
     let (from, reason) = read_cancel(&body)?;

@@ -57,6 +57,11 @@ impl Connection {
                 self.watch_on(reference, tail);
                 Ok(())
             }
+            Ok(TaskNews::Gap(gap)) => {
+                self.writer.text(frame::gap(&reference, &gap)).await?;
+                self.watch_on(reference, tail);
+                Ok(())
+            }
             Ok(TaskNews::Ended {
                 state,
                 entry,

@@ -105,7 +105,7 @@ async fn follow(url: &str) -> Socket {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_is_told_and_it_ends_well() {
     let folder = tempfile::tempdir().unwrap();
-    let exchange = start(folder.path(), 2_000);
+    let exchange = start(folder.path(), 5_000);
     let url = exchange.url.clone();
     let (mut streams, mut sockets) = (Vec::new(), Vec::new());
     for _ in 0..READERS {
