@@ -190,7 +190,6 @@ fn offer(gather: &mut Gather, record: &journal::Record) -> Result<(), Rejection>
                 recipients: &recipients,
                 places: &places,
                 warnings: &warnings,
-                replay_of: None,
             });
             Ok(())
         }
