@@ -6,7 +6,7 @@ use crate::recent::Recent;
 use crate::tail::unreadable;
 use exchange::trace::{Ask, Found, Gather, Offered, Query, Trace};
 use exchange::{DeliveryState, PlaceId, Record};
-use protocol::{AeePolicy, Code, Fault, Mode, Rejection, Rules, dialect};
+use protocol::{AeePolicy, Code, Fault, Intake, Mode, Rejection, Rules, dialect};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -174,15 +174,22 @@ fn offer(gather: &mut Gather, record: &journal::Record) -> Result<(), Rejection>
             ..
         }) => {
             let rules = Rules {
-                now: at,
                 mode: Mode::Lenient,
-                aee_policy: AeePolicy::Log,
+                aee_policy: match header.intake {
+                    Intake::Work => AeePolicy::Either,
+                    Intake::Log => AeePolicy::Log,
+                },
                 aep_accept_0_1: true,
                 envelope_bytes_max: usize::MAX,
                 ..Rules::at(at)
             };
             let reading = dialect::decode_as(&envelope, header.dialect, &rules);
-            let warnings: Vec<Code> = reading.warnings.iter().map(|fault| fault.code).collect();
+            let mut warnings: Vec<Code> = Vec::new();
+            for fault in &reading.warnings {
+                if !warnings.contains(&fault.code) {
+                    warnings.push(fault.code);
+                }
+            }
             gather.offer(&Offered {
                 sequence: record.sequence,
                 at,
@@ -190,7 +197,6 @@ fn offer(gather: &mut Gather, record: &journal::Record) -> Result<(), Rejection>
                 recipients: &recipients,
                 places: &places,
                 warnings: &warnings,
-                replay_of: None,
             });
             Ok(())
         }

@@ -49,6 +49,21 @@ impl Client {
         })
     }
 
+    /// The message with this id with everything the exchange knows of it, as JSON around the bytes that
+    /// were sent; `sender` as in [`Self::message`].
+    ///
+    /// # Errors
+    /// `Refused` with `not_found` or `ambiguous_id`.
+    pub async fn full_message(&self, id: &str, sender: Option<&str>) -> Result<Bytes, Error> {
+        let path = format!("/v1/messages/{}", segment(id));
+        let mut request = self.request(Method::GET, &path).query(&[("view", "full")]);
+        if let Some(sender) = sender {
+            request = request.query(&[("sender", sender)]);
+        }
+        let response = self.send(request).await?;
+        self.body(response).await
+    }
+
     /// At most `limit` messages that pass `filter`, beginning at `from`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Stops agents that answer each other for ever.
 //!
-//! A message that names its cause (or that it acknowledges) is a turn: somebody reacted. Its hops are
-//! one more than its cause's; what nobody caused, and what a human writes, has none. A chain that
+//! A message that names its cause is a turn: somebody reacted. Its hops are one more than its cause's;
+//! what nobody caused, what a human writes and what is played again has none. A chain that
 //! reaches the hop limit is a loop, whoever takes part in it. Reactions to reactions are also counted
 //! in a window of time, per pair that writes directly to each other and per conversation: a storm that
 //! grows in breadth has no long chain.
@@ -169,9 +169,9 @@ impl LoopGuard {
         now: Timestamp,
         header: &Header,
     ) -> Option<Stop> {
-        let settled = header.settles.as_ref().map(|settlement| &*settlement.id);
-        let cause = header.cause.as_deref().or(settled)?;
-        if header.sender.kind() == Some("human") {
+        let cause = header.cause.as_deref()?;
+        // Somebody wrote it, or has it played again.
+        if header.sender.kind() == Some("human") || header.replay_of.is_some() {
             return None;
         }
         let is_own = header.sender.as_str() == SERVICE;

@@ -11,6 +11,7 @@ pub mod dlq;
 pub mod doctor;
 pub mod inbox;
 pub mod receipt;
+pub mod replay;
 pub mod restore;
 pub mod send;
 pub mod serve;

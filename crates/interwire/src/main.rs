@@ -66,6 +66,8 @@ enum Verb {
     Task(command::task::Action),
     /// Show a whole conversation: what caused what, and what became of it
     Trace(command::trace::Arguments),
+    /// Play a conversation or a time range again, into a party or to standard output
+    Replay(command::replay::Arguments),
     /// List, create, pause and remove durable subscriptions
     #[command(subcommand)]
     Sub(command::sub::Action),
@@ -109,6 +111,7 @@ impl Verb {
             Self::Tail(arguments) => command::tail::run(arguments).await,
             Self::Task(action) => command::task::run(action).await,
             Self::Trace(arguments) => command::trace::run(arguments).await,
+            Self::Replay(arguments) => command::replay::run(arguments).await,
             Self::Sub(action) => command::sub::run(action).await,
             Self::Dlq(action) => command::dlq::run(action).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,

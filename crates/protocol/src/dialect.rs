@@ -8,6 +8,7 @@ pub mod uai;
 
 use crate::fault::Class;
 use crate::json::{self, Value};
+use crate::replay;
 use crate::{Code, DialectName, Fault, Header, Rejection, Rules};
 
 /// One wire format.
@@ -114,11 +115,7 @@ pub fn decode(bytes: &[u8], rules: &Rules) -> Reading {
 #[must_use]
 pub fn decode_value(doc: Value<'_>, rules: &Rules) -> Reading {
     match DIALECTS.iter().find(|dialect| dialect.recognizes(doc)) {
-        Some(dialect) => {
-            let mut reading = dialect.read(doc, rules);
-            reading.dialect = Some(dialect.name());
-            reading
-        }
+        Some(dialect) => read_with(*dialect, doc, rules),
         None => Reading::refused(stranger(doc)),
     }
 }
@@ -131,13 +128,29 @@ pub fn decode_as(bytes: &[u8], name: DialectName, rules: &Rules) -> Reading {
         depth_max: rules.depth_max,
     };
     match json::read(bytes, limits) {
-        Ok(document) => {
-            let mut reading = of(name).read(document.root(), rules);
-            reading.dialect = Some(name);
-            reading
-        }
+        Ok(document) => read_with(of(name), document.root(), rules),
         Err(fault) => Reading::refused(fault),
     }
+}
+
+/// What holds for every dialect. A replay is one in each, and what it says of tasks, budgets and
+/// deliveries was said when it was said first.
+fn read_with(dialect: &dyn Dialect, doc: Value<'_>, rules: &Rules) -> Reading {
+    let mut reading = dialect.read(doc, rules);
+    reading.dialect = Some(dialect.name());
+    if let Some(header) = &mut reading.header {
+        // What acknowledges a message is caused by it, also when it does not say so twice.
+        if header.cause.is_none() {
+            header.cause = header.settles.as_ref().map(|settled| settled.id.clone());
+        }
+        header.replay_of = replay::mark_of(doc, dialect.name());
+        if header.replay_of.is_some() {
+            header.step = None;
+            header.flow = None;
+            header.settles = None;
+        }
+    }
+    reading
 }
 
 /// The dialect of that name.

@@ -209,6 +209,9 @@ pub struct Header {
     /// The message that this one is a copy of, made for one of its recipients: UAI-1
     /// `origin_message_id` of a split copy.
     pub origin: Option<Box<str>>,
+    /// The cursor of the message that this one plays again. A replay goes to its named recipients and
+    /// to nobody else, and moves no task, no budget and no delivery.
+    pub replay_of: Option<Box<str>>,
     /// What it does to a task.
     pub step: Option<task::Step>,
     /// What the AEP flow machine acts on, for the event types that move it.

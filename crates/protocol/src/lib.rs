@@ -28,6 +28,7 @@ mod header;
 pub mod id;
 pub mod json;
 mod party;
+pub mod replay;
 mod rules;
 pub mod session;
 mod settlement;

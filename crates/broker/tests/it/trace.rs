@@ -105,6 +105,10 @@ async fn a_trace_is_the_same_before_and_after_the_index_has_seen_it() {
     assert!(fresh.contains("\"consumer\":\"worker-1\""), "{fresh}");
     assert!(fresh.contains("\"state\":\"dead\""), "{fresh}");
     assert!(fresh.contains("\"error\":\"no\""), "{fresh}");
+    // What their senders were warned of, and nothing that this reading would say of them.
+    assert!(!fresh.contains("log_tier"), "{fresh}");
+    let warned = "\"warnings\":[\"id_form\",\"too_short\"]";
+    assert!(fresh.contains(warned), "{fresh}");
     indexed(&handle).await;
     let later = handle.trace(query("message-2")).await.unwrap();
     assert_eq!(json(&handle, &later), fresh);
@@ -202,7 +206,9 @@ fn long_journal(count: u64) -> Arc<MemoryDisk> {
         journal.append(record.kind(), &[&head, &envelope])
     };
     let header = |corr: &str| {
-        let envelope = task("message-0", "agent.a", "agent.b", corr, None);
+        // Events: a hundred thousand tasks are another story.
+        let event = Aee::event("agent.a", "agent.b", "quox.security.scan").corr(corr);
+        let envelope = event.build("message-0", at);
         let reading = protocol::decode(envelope.as_bytes(), &Rules::at(at));
         (reading.header.unwrap(), Bytes::from(envelope))
     };
@@ -214,7 +220,6 @@ fn long_journal(count: u64) -> Arc<MemoryDisk> {
         {
             let mut header = header.clone();
             header.id = name(what, n);
-            header.task = Some(header.id.clone());
             header.cause = (n > 0).then(|| name(what, n - 1));
             let record = Record::Published {
                 at: at.plus_millis(i64::try_from(n).unwrap()),

@@ -49,6 +49,7 @@ fn write_header(out: &mut String, header: &Header) {
         intake,
         idempotency_key: _,
         origin: _,
+        replay_of,
         step: _,
         flow: _,
         retry: _,
@@ -74,6 +75,7 @@ fn write_header(out: &mut String, header: &Header) {
         ("task", task),
         ("session", session),
         ("intent", intent),
+        ("replay_of", replay_of),
     ];
     for (name, text) in texts {
         let _ = write!(out, ",\"{name}\":");

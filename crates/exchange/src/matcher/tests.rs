@@ -27,6 +27,7 @@ fn header(kind: &str, sender: &str, recipients: &[&str], topics: &[&str]) -> Hea
         origin: None,
         retry: None,
         settles: None,
+        replay_of: None,
         step: None,
         flow: None,
         fingerprint: digest(b"m"),

@@ -67,7 +67,13 @@ impl Exchange {
                 }
             }
         }
-        for place in self.subscriptions.places_for(header) {
+        // What is played again is for those it is played to: others have had the original.
+        let original = header.replay_of.is_none().then_some(header);
+        let subscriptions = &self.subscriptions;
+        for place in original
+            .into_iter()
+            .flat_map(|one| subscriptions.places_for(one))
+        {
             let is_known = |party| self.places.inbox(party) == Some(place);
             if !known.iter().any(is_known) {
                 route.add(place);

@@ -26,7 +26,8 @@ const MOVES_FLOW: u16 = 1 << 9;
 const RETRY: u16 = 1 << 10;
 const STEP: u16 = 1 << 11;
 const ORIGIN: u16 = 1 << 12;
-const FLAGS_KNOWN: u16 = (1 << 13) - 1;
+const REPLAY: u16 = 1 << 13;
+const FLAGS_KNOWN: u16 = (1 << 14) - 1;
 
 /// The receipt line is the next of the header's recipients, so its text is not repeated.
 const LINE_IN_ORDER: u8 = 1;
@@ -89,6 +90,7 @@ impl Head<'_> {
             (DEADLINE, header.deadline.is_some()),
             (IDEMPOTENCY_KEY, header.idempotency_key.is_some()),
             (ORIGIN, header.origin.is_some()),
+            (REPLAY, header.replay_of.is_some()),
             (LOG, header.intake == Intake::Log),
             (MOVES_FLOW, self.moves_flow),
             (RETRY, header.retry.is_some()),
@@ -106,10 +108,13 @@ impl Head<'_> {
         if let Some(deadline) = header.deadline {
             out.extend_from_slice(&deadline.as_millis().to_le_bytes());
         }
-        for text in [&header.idempotency_key, &header.origin]
-            .into_iter()
-            .flatten()
-        {
+        let Header {
+            idempotency_key,
+            origin,
+            replay_of,
+            ..
+        } = header;
+        for text in [idempotency_key, origin, replay_of].into_iter().flatten() {
             put_text(out, text);
         }
         if let Some(retry) = &header.retry {
@@ -231,6 +236,7 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
     };
     let idempotency_key = text(reader, IDEMPOTENCY_KEY)?;
     let origin = text(reader, ORIGIN)?;
+    let replay_of = text(reader, REPLAY)?;
     let retry = match has(RETRY) {
         true => Some(Box::new(delivery::retry_from(reader)?)),
         false => None,
@@ -258,6 +264,7 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         intake: if has(LOG) { Intake::Log } else { Intake::Work },
         idempotency_key,
         origin,
+        replay_of,
         retry,
         settles: None,
         step,

@@ -112,6 +112,7 @@ fn header() -> impl Strategy<Value = Header> {
                     })
                 }),
                 settles: None,
+                replay_of: None,
                 step: rest.3,
                 flow: None,
                 fingerprint: Digest(rest.1),
@@ -291,6 +292,7 @@ fn small() -> Record {
         origin: None,
         retry: None,
         settles: None,
+        replay_of: None,
         step: None,
         flow: None,
         fingerprint: Digest([0xab; 32]),

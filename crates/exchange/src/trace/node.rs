@@ -20,8 +20,6 @@ pub struct Offered<'m> {
     pub places: &'m [PlaceId],
     /// What it was warned of.
     pub warnings: &'m [Code],
-    /// The cursor of the message that it plays again.
-    pub replay_of: Option<&'m str>,
 }
 
 /// One message, kept.
@@ -72,12 +70,13 @@ impl Node {
             .map(|party| texts.keep(party.as_str()))
             .collect();
         let mut maybe = |text: &Option<Box<str>>| text.as_deref().map(|text| texts.keep(text));
-        let [conversation, correlation, task, cause, intent] = [
+        let [conversation, correlation, task, cause, intent, replay_of] = [
             maybe(&header.conversation),
             maybe(&header.correlation),
             maybe(&header.task),
             maybe(&header.cause),
             maybe(&header.intent),
+            maybe(&header.replay_of),
         ];
         Self {
             sequence: message.sequence,
@@ -102,7 +101,7 @@ impl Node {
             correlation,
             task,
             cause,
-            replay_of: message.replay_of.map(|cursor| texts.keep(cursor)),
+            replay_of,
             refused,
             reached,
             places: message.places.into(),

@@ -58,7 +58,6 @@ impl Library {
                 recipients,
                 places,
                 warnings: &[],
-                replay_of: None,
             });
         }
     }

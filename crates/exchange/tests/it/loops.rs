@@ -3,11 +3,9 @@
 use crate::library::{message, task};
 use crate::world::{Message, World, filter};
 use interwire_exchange::{
-    LoopLimit, LoopLimits, Outcome, PlaceId, Publication, RecipientState, Settings, Stop,
+    LoopLimit, LoopLimits, Outcome, PlaceId, PlaceName, Publication, RecipientState, Settings, Stop,
 };
-use protocol::{
-    Code, DialectName, Header, Rules, Settlement, SettlementVerdict, Timestamp, dialect,
-};
+use protocol::{Act, Code, DialectName, Header, Rules, Timestamp, dialect};
 
 fn limited(loops: LoopLimits) -> World {
     World::with(Settings {
@@ -138,17 +136,7 @@ fn acknowledgements_of_acknowledgements_are_stopped_by_the_budget_of_the_pair() 
         pair_turns_max: 10,
         ..LoopLimits::default()
     });
-    // They name no cause, only what they acknowledge.
-    let acknowledge = |one: Message| {
-        one.with(|header| {
-            header.settles = header.cause.take().map(|id| {
-                Box::new(Settlement {
-                    id,
-                    verdict: SettlementVerdict::Acknowledged,
-                })
-            });
-        })
-    };
+    let acknowledge = |one: Message| one.with(|header| header.act = Act::Ack);
     let (last, passed) = round(&mut world, &["agent:a", "agent:b"], acknowledge);
     assert_eq!(stop(&last).limit, LoopLimit::Pair);
     assert_eq!(passed, 12, "the first, its ack, and ten acks of acks");
@@ -309,6 +297,35 @@ fn a_loop_that_nobody_ends_costs_the_same_at_every_turn() {
         spoken += publication.then.speak.len();
     }
     assert_eq!(spoken, 1);
+}
+
+#[test]
+fn what_is_played_again_is_no_reaction_and_reaches_nobody_who_only_subscribed() {
+    let mut world = limited(hops(3));
+    world.subscribe("audit", filter([("type", "agent.ready")]), None);
+    let replay = |one: Message| one.with(|header| header.replay_of = Some("0000001a-1-1".into()));
+    for n in 0..20 {
+        let cause = if n == 0 {
+            String::new()
+        } else {
+            format!("r-{}", n - 1)
+        };
+        let one = message(
+            &format!("r-{n}"),
+            "agent:a",
+            &["agent:b"],
+            "replay-1",
+            &cause,
+        );
+        let publication = world.publish(replay(one));
+        assert!(publication.stop.is_none());
+        assert_eq!(publication.wake, [world.inbox("agent:b").unwrap()]);
+    }
+    let audit = PlaceName::Subscription("audit".into());
+    assert_eq!(world.exchange.place_view(&audit).unwrap().waiting, 0);
+    // Still so after a restart.
+    let rebuilt = world.rebuilt();
+    assert_eq!(rebuilt.exchange.place_view(&audit).unwrap().waiting, 0);
 }
 
 #[test]

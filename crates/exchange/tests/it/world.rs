@@ -40,6 +40,7 @@ impl Message {
             origin: None,
             retry: None,
             settles: None,
+            replay_of: None,
             step: None,
             flow: None,
             fingerprint: digest(id.as_bytes()),

@@ -16,6 +16,7 @@ mod http;
 mod memory;
 mod process;
 mod raw;
+mod replay;
 mod serve;
 mod settings;
 mod tasks;

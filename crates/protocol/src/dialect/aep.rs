@@ -206,6 +206,7 @@ fn header(doc: Value<'_>, row: Option<&EventType>, slots: &Slots<'_>) -> Option<
         retry: facts::retry(slots).map(Box::new),
         settles: facts::settles(role, doc, slots).map(Box::new),
         intake: Intake::Work,
+        replay_of: None,
         step: facts::task_step(role, slots),
         flow: facts::of(role, slots).map(Box::new),
         fingerprint: digest(doc.raw().as_bytes()),

@@ -27,6 +27,7 @@ fn header() -> Header {
         origin: None,
         retry: None,
         settles: None,
+        replay_of: None,
         step: None,
         flow: None,
         fingerprint: digest(b"m1"),

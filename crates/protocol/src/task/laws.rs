@@ -67,6 +67,7 @@ fn header(n: u64, task: u8, doing: &Doing) -> Header {
         retry: None,
         settles: None,
         intake: Intake::Work,
+        replay_of: None,
         step: Some(step),
         flow: None,
         fingerprint: Digest([0; 32]),

@@ -14,5 +14,6 @@ mod aep;
 mod amplification;
 mod detection;
 mod fault_pages;
+mod replay;
 mod shared;
 mod uai;

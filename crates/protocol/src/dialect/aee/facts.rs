@@ -54,6 +54,7 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
         idempotency_key: None,
         origin: None,
         id,
+        replay_of: None,
         step: match intake {
             Intake::Work => step(kind, view),
             Intake::Log => None,

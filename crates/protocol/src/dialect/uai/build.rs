@@ -101,6 +101,7 @@ pub struct Envelope {
     idempotency_key: String,
     retry_count: u32,
     fallback: String,
+    extensions: Vec<String>,
 }
 
 impl Envelope {
@@ -127,6 +128,7 @@ impl Envelope {
             task: None,
             retry_count: 0,
             fallback: "raise_blocker".into(),
+            extensions: Vec::new(),
         }
     }
 
@@ -207,6 +209,19 @@ impl Envelope {
         self
     }
 
+    /// Adds an extension record that nobody must understand; `payload` must be one JSON value and is
+    /// written as it is.
+    #[must_use]
+    pub fn extension(mut self, namespace: &str, payload: &str) -> Self {
+        let record = Object::new()
+            .text("namespace", namespace)
+            .text("version", "1")
+            .raw("required", "false")
+            .raw("payload", payload);
+        self.extensions.push(record.close());
+        self
+    }
+
     /// Whether every recipient must acknowledge. An acknowledgement may not ask for one.
     #[must_use]
     pub fn ack_required(mut self, is_asked: bool) -> Self {
@@ -252,7 +267,7 @@ impl Envelope {
                     .close(),
             )
             .raw("integrity", &integrity_object(checksum))
-            .raw("extensions", "[]")
+            .raw("extensions", &list(&self.extensions))
             .close()
     }
 

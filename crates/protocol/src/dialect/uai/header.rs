@@ -58,6 +58,7 @@ pub(super) fn header(
         retry: None,
         settles: settles(profile, body, conversation).map(Box::new),
         intake: Intake::Work,
+        replay_of: None,
         step: step(profile, act, delivery),
         flow: None,
         fingerprint,
