@@ -15,6 +15,7 @@ use journal::{
     RealDisk, Syncer,
 };
 use parking_lot::Mutex;
+use protocol::Timestamp;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -224,7 +225,8 @@ impl Opened {
         let keys = Arc::new(keys::open(disk, &reader, recent_max, filter_bytes_max)?);
         let is_durable = settings.storage != Storage::Memory;
         let checkpoints = is_durable.then(|| journal.checkpoints());
-        let (exchange, checkpoint) = rebuild(&reader, checkpoints.as_ref(), &keys, &settings)?;
+        let now = clock.now();
+        let (exchange, checkpoint) = rebuild(&reader, checkpoints.as_ref(), &keys, &settings, now)?;
         let origin = reader.cursor(0);
         let index = Index::open(index_path, origin.lineage, origin.epoch)?;
         let (requests, queue) = mpsc::channel(settings.queue_max);
@@ -346,6 +348,7 @@ fn rebuild(
     checkpoints: Option<&Checkpoints>,
     keys: &Keys,
     settings: &Settings,
+    now: Timestamp,
 ) -> Result<(Exchange, u64), OpenError> {
     let start = Instant::now();
     let (first, last) = reader.range();
@@ -391,7 +394,7 @@ fn rebuild(
         }
     }
     exchange.look_for_older_keys_with(keys::older(stored));
-    exchange.recovered(last);
+    exchange.recovered(now, last);
     let ms = start.elapsed().as_millis() as u64;
     match checkpoint {
         Some(sequence) => {

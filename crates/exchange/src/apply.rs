@@ -58,11 +58,14 @@ impl Exchange {
                 place, sequences, ..
             } => self.forget(place, &sequences),
             Record::Failed {
-                place, deliveries, ..
+                place,
+                at,
+                deliveries,
+                ..
             } => {
                 self.places.change(place, |place, moments| {
                     for failed in deliveries {
-                        place.failed_before(&failed, sequence, moments);
+                        place.failed_before(&failed, sequence, at, moments);
                     }
                 });
             }

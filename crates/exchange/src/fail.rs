@@ -59,7 +59,7 @@ impl Exchange {
                     }
                 };
                 let again_at = now.plus_millis(delay);
-                queue.fail(sequence, failure, again_at, moments);
+                queue.fail(sequence, failure, (now, again_at), moments);
                 failed.push(FailedDelivery {
                     sequence,
                     attempt,

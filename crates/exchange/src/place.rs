@@ -76,6 +76,7 @@ pub(crate) struct Held {
 /// A delivery that waits out its delay.
 #[derive(Clone, Debug)]
 struct Resting {
+    since: Timestamp,
     until: Timestamp,
     priority: Priority,
     key: OrderKey,

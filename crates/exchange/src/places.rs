@@ -116,6 +116,13 @@ impl Places {
         moments.into_iter().flatten().min()
     }
 
+    /// Waits go on by a clock that shows `now`.
+    pub(crate) fn resume_waits(&mut self, now: Timestamp) {
+        for place in self.by_id.values_mut() {
+            place.resume_waits(now, &mut self.moments);
+        }
+    }
+
     /// Takes the next lease or wait that has ended.
     pub(crate) fn pop_lease(&mut self, now: Timestamp) -> Option<(PlaceId, u64)> {
         pop(&mut self.moments.leases, now)

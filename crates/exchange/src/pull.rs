@@ -131,8 +131,10 @@ impl Exchange {
         }
     }
 
-    /// Says up to which record state was rebuilt. What was owed then may have been handed out before.
-    pub fn recovered(&mut self, sequence: u64) {
+    /// Says up to which record state was rebuilt, and what the clock shows now. What was owed then may
+    /// have been handed out before. Waits go on by this clock.
+    pub fn recovered(&mut self, now: Timestamp, sequence: u64) {
         self.recovered_to = sequence;
+        self.places.resume_waits(now);
     }
 }

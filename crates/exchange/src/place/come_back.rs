@@ -6,18 +6,18 @@ use crate::record::FailedDelivery;
 use protocol::Timestamp;
 
 impl Place {
-    /// A delivery failed, as the record `failure` says, and waits until `until`. When it was not
-    /// held, its attempts stay what they are.
+    /// A delivery failed at `now`, as the record `failure` says, and waits until `until`. When it was
+    /// not held, its attempts stay what they are.
     pub(crate) fn fail(
         &mut self,
         sequence: u64,
         failure: u64,
-        until: Timestamp,
+        (now, until): (Timestamp, Timestamp),
         moments: &mut Moments,
     ) {
         if let Some(mut candidate) = self.take_out(sequence, moments) {
             candidate.tries.failures.push(failure);
-            self.rest(candidate, until, moments);
+            self.rest(candidate, (now, until), moments);
         }
     }
 
@@ -26,12 +26,13 @@ impl Place {
         &mut self,
         failed: &FailedDelivery,
         failure: u64,
+        at: Timestamp,
         moments: &mut Moments,
     ) {
         if let Some(mut candidate) = self.take_out(failed.sequence, moments) {
             candidate.tries.attempts = failed.attempt;
             candidate.tries.failures.push(failure);
-            self.rest(candidate, failed.again_at, moments);
+            self.rest(candidate, (at, failed.again_at), moments);
         }
     }
 
@@ -44,7 +45,12 @@ impl Place {
         held.or_else(resting).or_else(ready).or_else(parked)
     }
 
-    fn rest(&mut self, candidate: Candidate, until: Timestamp, moments: &mut Moments) {
+    fn rest(
+        &mut self,
+        candidate: Candidate,
+        (since, until): (Timestamp, Timestamp),
+        moments: &mut Moments,
+    ) {
         let Candidate {
             sequence,
             priority,
@@ -56,6 +62,7 @@ impl Place {
         }
         moments.leases.insert((until, self.id, sequence));
         let resting = Resting {
+            since,
             until,
             priority,
             key,
@@ -63,6 +70,20 @@ impl Place {
         };
         self.resting.insert(sequence, resting);
         self.elect(key);
+    }
+
+    /// The state was rebuilt, and the clock shows `now`. A wait that began later than that was measured
+    /// by a clock that has been set back since: it begins now, so that it is never longer than it was.
+    pub(crate) fn resume_waits(&mut self, now: Timestamp, moments: &mut Moments) {
+        for (&sequence, resting) in &mut self.resting {
+            if resting.since <= now {
+                continue;
+            }
+            let wait = resting.until.as_millis() - resting.since.as_millis();
+            moments.leases.remove(&(resting.until, self.id, sequence));
+            (resting.since, resting.until) = (now, now.plus_millis(wait.max(0)));
+            moments.leases.insert((resting.until, self.id, sequence));
+        }
     }
 
     /// Whether a delivery waits for its next attempt.
@@ -178,6 +199,7 @@ impl Place {
     fn take_resting(&mut self, sequence: u64, moments: &mut Moments) -> Option<Candidate> {
         let resting = self.resting.remove(&sequence)?;
         let Resting {
+            since: _,
             until,
             priority,
             key,

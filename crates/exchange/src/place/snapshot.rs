@@ -33,6 +33,7 @@ impl Place {
         self.encode_waiting(out);
         put_each(out, &self.resting, |out, resting| {
             put_way(out, resting.priority, resting.key, &resting.tries);
+            put_moment(out, resting.since);
             put_moment(out, resting.until);
         });
         put_each(out, &self.dead, |out, dead| {
@@ -92,11 +93,12 @@ impl Place {
         place.lanes = lanes_from(reader)?;
         each(reader, |reader, sequence| {
             let (priority, key, tries) = way_from(reader)?;
-            let until = reader.moment()?;
+            let (since, until) = (reader.moment()?, reader.moment()?);
             moments.leases.insert((until, id, sequence));
             place.resting.insert(
                 sequence,
                 Resting {
+                    since,
                     until,
                     priority,
                     key,

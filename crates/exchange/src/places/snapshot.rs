@@ -9,7 +9,7 @@ use protocol::wire::{Reader, WireError, put_varint};
 impl Part for Places {
     const TAG: u8 = 3;
     const NAME: &'static str = "places";
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
 
     fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.next));

@@ -1,7 +1,9 @@
 //! Deliveries are held by one reader at a time, and none is lost.
 
 use crate::world::{Message, World, filter, sequences};
-use interwire_exchange::{DeliveryId, DeliverySettings, Lease, PlaceId, Settings, Settle};
+use interwire_exchange::{
+    DeliveryId, DeliverySettings, Exchange, Lease, PlaceId, Settings, Settle,
+};
 use protocol::Code;
 
 const LOST: Option<Code> = Some(Code::LeaseLost);
@@ -114,6 +116,34 @@ fn a_nack_waits_as_asked_but_at_least_the_floor_and_counts_attempts() {
         assert_eq!(world.pass(wait - 1), [], "{wish:?}");
         assert_eq!(world.pull(place, 1), []);
         assert_eq!(world.pass(1), [place], "{wish:?}");
+    }
+}
+
+#[test]
+fn a_clock_set_back_over_a_restart_makes_no_wait_longer() {
+    let settings = Settings {
+        nack_jitter_milli: 0,
+        ..Settings::default()
+    };
+    let (mut world, place) = world_with(2, settings.clone());
+    for (lease, wait) in ids(&world.pull(place, 2)).into_iter().zip([5_000, 3_000]) {
+        let nack = Settle::Nack {
+            retry_after_ms: Some(wait),
+            reason: "busy".into(),
+        };
+        world.settle(&[lease], nack);
+    }
+    world.pass(1_000);
+    let from_records = world.rebuilt();
+    let restored = Exchange::restore(settings, &world.exchange.snapshot()).unwrap();
+    for mut world in [from_records, world.after_restart(restored)] {
+        world.now = world.now.plus_millis(-7_200_000);
+        let last = world.next_sequence() - 1;
+        world.exchange.recovered(world.now, last);
+        for (wait, ready) in [(2_999, None), (1, Some(2)), (1_999, None), (1, Some(1))] {
+            world.pass(wait);
+            assert_eq!(sequences(&world.pull(place, 9)), Vec::from_iter(ready));
+        }
     }
 }
 

@@ -403,6 +403,13 @@ impl Model {
         self.has_failed = false;
     }
 
+    /// The exchange is there again, by a clock that shows `now`.
+    pub(super) fn resumed(&mut self, now: i64) {
+        let mail = self.mail.iter_mut();
+        mail.flat_map(|known| known.owed.values_mut())
+            .for_each(|owed| owed.resume(now));
+    }
+
     /// Nothing waits anywhere, and more time has gone by than anything may take: then everything that
     /// was owed has come, and every task with a time has ended.
     pub(super) fn ended(&self, now: i64) -> Verdict {

@@ -515,6 +515,7 @@ impl World {
         match opened {
             Ok(exchange) => {
                 self.exchange = Some(exchange);
+                self.model.resumed(self.clock.now().as_millis());
                 Ok(())
             }
             Err(error) => Err(format!("it does not open again: {error}")),

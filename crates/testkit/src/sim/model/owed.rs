@@ -39,8 +39,12 @@ pub(super) struct Owed {
     /// The attempt that last failed, which is written down.
     written: u32,
     failures: (u32, u32),
-    /// When its last wait ends, by a clock that may have been set back since.
+    /// When its last wait began at the earliest, and ends at the latest, by a clock that may have been
+    /// set back since.
+    since: i64,
     again_at: i64,
+    /// When it ends at the earliest, where that is known.
+    not_before: i64,
     /// Failures, the attempt that last failed, and the deadline as they are surely written down: a
     /// delivery may be handed out before what time did is.
     sure: Option<(u32, u32, Option<i64>)>,
@@ -65,7 +69,9 @@ impl Owed {
             attempts: (0, 0),
             written: 0,
             failures: (0, 0),
+            since: i64::MAX,
             again_at: i64::MIN,
+            not_before: i64::MIN,
             sure: None,
         }
     }
@@ -193,7 +199,7 @@ impl Owed {
     pub(super) fn give_back(&mut self, now: i64) {
         if self.holder(now).is_none() {
             self.failures.1 += 1;
-            self.again_at = self.again_at.max(now);
+            self.may_wait(now, now);
         }
         self.state = State::Ready;
         if self.is_over(now) {
@@ -215,12 +221,13 @@ impl Owed {
         self.state = State::Ready;
         self.deadline = None;
         self.failures = (0, 0);
+        (self.since, self.not_before, self.again_at) = (i64::MAX, i64::MIN, i64::MIN);
     }
 
     /// Its holder died over it, and nobody heard whether that was taken note of.
     pub(super) fn doubt_loss(&mut self, now: i64) {
         self.failures.1 += 1;
-        self.again_at = self.again_at.max(now);
+        self.may_wait(now, now);
     }
 
     /// Its holder said so, and nobody heard an answer.
@@ -229,12 +236,12 @@ impl Owed {
             How::Ack | How::Reject => {
                 // A lease that has run out may have been a failure before.
                 self.failures.1 += u32::from(self.holder(now).is_none());
-                self.again_at = self.again_at.max(now);
+                self.may_wait(now, now);
                 self.state = State::Unsure;
             }
             How::Nack(asked) => {
                 self.failures.1 += 1;
-                self.again_at = self.again_at.max(self.wait(now, asked).1);
+                self.may_wait(now, self.wait(now, asked).1);
                 self.state = State::Resting {
                     from: i64::MIN,
                     to: self.again_at,
@@ -258,20 +265,47 @@ impl Owed {
             // What was due may have been done and written down, or not.
             if *until <= now {
                 self.failures.1 += 1;
-                self.again_at = self.again_at.max(now);
+                self.may_wait(now, now);
             }
             self.state = State::Ready;
         }
-        if self.state == State::Ready {
+        self.state = match std::mem::replace(&mut self.state, State::Ready) {
             // What was written down of its last wait is in the time of a clock that may be set back.
-            self.state = State::Resting {
-                from: i64::MIN,
+            State::Ready => {
+                self.not_before = i64::MIN;
+                State::Resting {
+                    from: i64::MIN,
+                    to: self.again_at,
+                }
+            }
+            State::Resting { .. } => State::Resting {
+                from: self.not_before,
                 to: self.again_at,
-            };
-        }
+            },
+            other => other,
+        };
         if self.is_over(now) && matches!(self.state, State::Resting { .. }) {
             self.state = State::Unsure;
         }
+    }
+
+    /// The exchange is there again, and its clock shows `now`: a wait that began later begins again.
+    pub(super) fn resume(&mut self, now: i64) {
+        if let State::Resting { from, to } = &mut self.state
+            && self.since > now
+            && *to > i64::MIN
+        {
+            let back = self.since.saturating_sub(now);
+            *from = from.saturating_sub(back);
+            *to = to.saturating_sub(back);
+        }
+    }
+
+    /// Perhaps a wait began now that ends at `to`.
+    fn may_wait(&mut self, now: i64, to: i64) {
+        self.since = self.since.min(now);
+        self.again_at = self.again_at.max(to);
+        self.not_before = i64::MIN;
     }
 
     fn is_over(&self, now: i64) -> bool {
@@ -287,12 +321,12 @@ impl Owed {
         } else if self.is_over(now) {
             self.end();
         } else {
-            self.again_at = now;
+            (self.since, self.not_before, self.again_at) = (now, now, now);
             self.state = match wait {
                 None => State::Ready,
                 Some(asked) => {
                     let (from, to) = self.wait(now, asked);
-                    self.again_at = to;
+                    (self.not_before, self.again_at) = (from, to);
                     State::Resting { from, to }
                 }
             };
