@@ -234,8 +234,10 @@ impl Owed {
     pub(super) fn doubt(&mut self, now: i64, how: How) {
         match how {
             How::Ack | How::Reject => {
-                // A lease that has run out may have been a failure before.
+                // A lease that has run out may have been a failure before; and that a delivery was
+                // rejected may be written down without its end.
                 self.failures.1 += u32::from(self.holder(now).is_none());
+                self.failures.1 += u32::from(matches!(how, How::Reject));
                 self.may_wait(now, now);
                 self.state = State::Unsure;
             }
