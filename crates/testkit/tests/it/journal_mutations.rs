@@ -11,6 +11,8 @@ use std::sync::Arc;
 enum Lie {
     /// `DiskFile::sync` does nothing.
     Sync,
+    /// `DiskFile::sync` does nothing for files whose names begin so when they are written.
+    SyncOf(&'static str),
     /// `Disk::sync_folder` does nothing.
     SyncFolder,
     /// A sync that failed says that it did not.
@@ -28,13 +30,15 @@ struct Liar {
 
 struct LyingFile {
     file: Arc<dyn DiskFile>,
+    name: String,
     lie: Lie,
 }
 
 impl Liar {
-    fn wrap(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+    fn wrap(&self, name: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         Arc::new(LyingFile {
             file,
+            name: name.to_owned(),
             lie: self.lie,
         })
     }
@@ -45,10 +49,10 @@ impl Disk for Liar {
         self.disk.list()
     }
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(self.wrap(self.disk.open(name)?))
+        Ok(self.wrap(name, self.disk.open(name)?))
     }
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(self.wrap(self.disk.create(name)?))
+        Ok(self.wrap(name, self.disk.create(name)?))
     }
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.disk.rename(from, to)
@@ -88,7 +92,12 @@ impl DiskFile for LyingFile {
         }
     }
     fn sync(&self) -> io::Result<()> {
-        if self.lie == Lie::Sync {
+        let is_forgotten = match self.lie {
+            Lie::Sync => true,
+            Lie::SyncOf(prefix) => self.name.starts_with(prefix),
+            _ => false,
+        };
+        if is_forgotten {
             return Ok(());
         }
         let synced = self.file.sync();
@@ -117,6 +126,27 @@ fn lying(disk: CrashDisk, lie: Lie) -> Arc<dyn Disk> {
 fn a_forgotten_sync_is_caught() {
     let share = caught(Durability::Fsync, |disk| lying(disk, Lie::Sync));
     assert!(share > 50, "in {share} of 100 runs");
+}
+
+#[test]
+fn a_forgotten_sync_of_the_manifest_is_caught() {
+    let share = caught(Durability::Fsync, |disk| {
+        lying(disk, Lie::SyncOf("MANIFEST"))
+    });
+    assert!(share > 20, "in {share} of 100 runs");
+}
+
+#[test]
+fn a_forgotten_sync_of_a_checkpoint_is_caught() {
+    let broken = |disk| lying(disk, Lie::SyncOf("CHECKPOINT"));
+    let runs = 60;
+    let count = (0..runs)
+        .filter(|seed| {
+            let mut world = World::new(*seed, Durability::Fsync, broken).keeping_state();
+            world.run().is_err()
+        })
+        .count();
+    assert!(count > 3, "in {count} of {runs} runs");
 }
 
 #[test]
