@@ -61,6 +61,10 @@ impl Checkpointer {
                 written = Instant::now();
             }
             if ended {
+                // So that the next start makes them again, and need not be followed by another.
+                if let Err(error) = self.keys.remove_damaged() {
+                    tracing::error!(%error, "damaged files of keys cannot be removed");
+                }
                 return;
             }
             if tidy_at <= Instant::now() {

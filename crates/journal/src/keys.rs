@@ -215,24 +215,33 @@ impl Keys {
         self.arrange(runs)
     }
 
-    /// Removes files about records before `keep_from`, the first that is kept, and merges files of
-    /// one size when there are many. Returns whether it merged any: call it until it does not.
-    /// `breathe` is called often on the way and may take its time.
-    ///
-    /// A file that turned out to be damaged is removed from the folder, so that the next opening
-    /// misses it; until then look-ups that need it are refused.
+    /// Removes the files that turned out to be damaged from the folder, so that the next opening misses
+    /// them; until then look-ups that need them are refused.
     ///
     /// # Errors
-    /// `Io` and `Corrupt`; then look-ups find what they found before.
-    pub fn tidy(&self, keep_from: u64, breathe: &mut dyn FnMut()) -> Result<bool, Error> {
-        let _tidying = self.tidying.lock();
-        let mut runs = self.runs();
-        for run in runs.iter().filter(|run| run.is_damaged()) {
+    /// `Io`.
+    pub fn remove_damaged(&self) -> Result<(), Error> {
+        for run in self.runs().iter().filter(|run| run.is_damaged()) {
             match self.disk.remove(&run.name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
                 Ok(()) | Err(_) => {}
             }
         }
+        Ok(())
+    }
+
+    /// Removes files about records before `keep_from`, the first that is kept, and merges files of
+    /// one size when there are many. Returns whether it merged any: call it until it does not.
+    /// `breathe` is called often on the way and may take its time.
+    ///
+    /// Damaged files go as by [`Self::remove_damaged`].
+    ///
+    /// # Errors
+    /// `Io` and `Corrupt`; then look-ups find what they found before.
+    pub fn tidy(&self, keep_from: u64, breathe: &mut dyn FnMut()) -> Result<bool, Error> {
+        let _tidying = self.tidying.lock();
+        self.remove_damaged()?;
+        let mut runs = self.runs();
         runs.retain(|run| run.heading.last >= keep_from);
         // What is damaged is not merged, nor what it stands between.
         let from = runs.iter().rposition(|run| run.is_damaged());
