@@ -1,11 +1,13 @@
 //! Power fails at any moment, with keys and checkpoints half written: every receipt keeps its word.
 
 use crate::world::{event, publish, small};
-use interwire_broker::{Broker, Durability, PlaceName, Settings, Settle, Storage};
-use protocol::{Code, Party};
+use interwire_broker::{Broker, Clock, Durability, PlaceName, Settings, Settle, Stepped, Storage};
+use protocol::{Code, Party, Timestamp};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use testkit::{CrashDisk, Random};
+use testkit::{Cause, CrashDisk, Operation, Random};
 
 fn open(disk: &CrashDisk, durability: Durability) -> Broker {
     let settings = Settings {
@@ -101,4 +103,34 @@ async fn no_crash_makes_a_message_unknown_or_known_twice() {
     for seed in from.parse().unwrap_or(0)..to.parse().unwrap_or(25) {
         run(seed).await;
     }
+}
+
+/// Whoever asks in the turn whose commit fails is not shown what that turn did.
+#[tokio::test]
+async fn what_is_seen_is_durable() {
+    let disk = CrashDisk::new(1);
+    let settings = Settings {
+        storage: Storage::Folder("unused".into()),
+        ..small()
+    };
+    let clock = Clock::set_to(Timestamp::from_millis(1_772_274_600_000));
+    let opened = Stepped::open_on(Arc::new(disk.clone()), settings, clock, 7);
+    let mut exchange = opened.unwrap();
+    let handle = exchange.handle();
+    let envelope = event("message-0001", "agent.b", "{}");
+    let mut context = Context::from_waker(Waker::noop());
+    let mut sent = pin!(publish(&handle, &envelope));
+    let mut seen = pin!(handle.place(PlaceName::Inbox(Party::parse("agent.b"))));
+    assert!(sent.as_mut().poll(&mut context).is_pending());
+    assert!(seen.as_mut().poll(&mut context).is_pending());
+    disk.fail_after(0, Operation::Write, Cause::Full);
+    exchange.step();
+    let Poll::Ready(Err(refused)) = seen.as_mut().poll(&mut context) else {
+        panic!("expected a refusal");
+    };
+    assert_eq!(refused.code(), Code::StorageFailed);
+    let Poll::Ready(Err(refused)) = sent.as_mut().poll(&mut context) else {
+        panic!("expected a refusal");
+    };
+    assert_eq!(refused.code(), Code::StorageFailed);
 }

@@ -54,7 +54,14 @@ fn run(word: &str) -> Result<usize, Failed> {
     println!("{:<44} {:<12} {SEEDS} seeds", "(none)", "nothing");
     let mut survivors = 0;
     for mutation in list.iter().filter(|one| one.name.contains(word)) {
-        let noticed = bench.try_out(mutation)?;
+        let noticed = match bench.try_out(mutation) {
+            Ok(noticed) => noticed,
+            Err(error) => {
+                println!("{:<44} CANNOT BE TRIED: {error}", mutation.name);
+                survivors += 1;
+                continue;
+            }
+        };
         let by = match &mutation.test {
             Some(_) => "a test",
             None => "simulation",
