@@ -80,6 +80,39 @@ impl Settlement {
         Ok(Self { deliveries, how })
     }
 
+    /// From members that were read elsewhere, within the same limits.
+    pub(crate) fn new(deliveries: Vec<String>, how: Settle) -> Result<Self, Rejection> {
+        let refuse = |pointer: &str, detail: String| Err(problem::bad_request(pointer, detail));
+        if deliveries.is_empty() || deliveries.len() > SETTLED_MAX {
+            let got = deliveries.len();
+            let detail = format!("expected 1 to {SETTLED_MAX} deliveries, got {got}");
+            return refuse("/deliveries", detail);
+        }
+        let reason = match &how {
+            Settle::Nack { reason, .. } | Settle::Reject { reason } => reason.len(),
+            Settle::Ack | Settle::Extend { .. } => 0,
+        };
+        if reason > REASON_BYTES_MAX {
+            let detail =
+                format!("expected at most {REASON_BYTES_MAX} bytes in `reason`, got {reason}");
+            return refuse("/reason", detail);
+        }
+        let (name, least, ms) = match how {
+            Settle::Nack { retry_after_ms, .. } => ("retry_after_ms", 0, retry_after_ms),
+            Settle::Extend { lease_ms } => ("lease_ms", 1, lease_ms),
+            Settle::Ack | Settle::Reject { .. } => ("", 0, None),
+        };
+        if let Some(ms) = ms
+            && !(least..=DELAY_MS_MAX).contains(&ms)
+        {
+            let detail = format!(
+                "expected a whole number of milliseconds from {least} to {DELAY_MS_MAX}, got {ms}"
+            );
+            return refuse(&format!("/{name}"), detail);
+        }
+        Ok(Self { deliveries, how })
+    }
+
     /// Settles them; one outcome for each, in order.
     pub(crate) async fn run(&self, handle: &Handle) -> Result<Vec<Outcome>, Rejection> {
         self.begin(handle).await?.await

@@ -3,6 +3,7 @@
 
 use super::call::{Answer, Call, set_header};
 use super::door::{Door, RequestId};
+use super::grpc::{self, Grpc};
 use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
@@ -185,8 +186,14 @@ pub(crate) fn router(door: &Arc<Door>) -> Router {
             move |request: Request| other_method(door, path, Arc::clone(&allow), request);
         router = router.route(path, methods.fallback(fallback));
     }
-    let door = Arc::clone(door);
-    router.fallback(move |request: Request| no_route(door, request))
+    let (door, grpc) = (Arc::clone(door), Grpc::new(door));
+    router.fallback(move |request: Request| async move {
+        if grpc::is_grpc(request.headers()) {
+            grpc.answer(request).await
+        } else {
+            no_route(door, request).await
+        }
+    })
 }
 
 /// Runs one request through its handler and finishes the answer.
