@@ -1,9 +1,10 @@
 //! One connection pool to one exchange, and the way every request goes.
 
-use crate::{Error, Problem, Socket};
+use crate::{Error, Problem, Socket, Trust};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a connection attempt may take.
@@ -15,6 +16,7 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     token: Option<String>,
+    tls: Arc<rustls::ClientConfig>,
 }
 
 impl Client {
@@ -22,28 +24,39 @@ impl Client {
     /// connections are made when they are needed.
     ///
     /// # Errors
-    /// `Input` when `url` is not an `http` address.
+    /// `Input` when `url` is not an `http` or `https` address.
     pub fn connect(url: &str) -> Result<Self, Error> {
+        Self::connect_with(url, &Trust::default())
+    }
+
+    /// As [`Self::connect`], with certificates of its own.
+    ///
+    /// # Errors
+    /// As [`Self::connect`], and `Input` when a certificate or a key cannot be used.
+    pub fn connect_with(url: &str, trust: &Trust) -> Result<Self, Error> {
         let parsed = reqwest::Url::parse(url).map_err(|error| {
             Error::Input(format!(
                 "expected an address such as http://127.0.0.1:4747, got {url:?}: {error}"
             ))
         })?;
-        if parsed.scheme() != "http" || parsed.host_str().is_none() {
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
             return Err(Error::Input(format!(
-                "expected an http:// address, got {url:?}"
+                "expected an http:// or https:// address, got {url:?}"
             )));
         }
+        let tls = trust.config()?;
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
             .no_proxy()
+            .tls_backend_preconfigured(tls.clone())
             .build()
             .map_err(|error| Error::Input(format!("the http client cannot be built: {error}")))?;
         Ok(Self {
             http,
             base: parsed.as_str().trim_end_matches('/').to_owned(),
             token: None,
+            tls: Arc::new(tls),
         })
     }
 
@@ -65,7 +78,7 @@ impl Client {
     /// # Errors
     /// `Unreachable`, or `Refused` when the upgrade is.
     pub async fn socket(&self) -> Result<Socket, Error> {
-        Socket::open(&self.base, self.token.as_deref()).await
+        Socket::open(&self.base, self.token.as_deref(), &self.tls).await
     }
 
     /// Whether the exchange takes work now.
@@ -160,7 +173,7 @@ mod tests {
     #[test]
     fn only_http_addresses_are_taken() {
         assert!(Client::connect("127.0.0.1:4747").is_err());
-        assert!(Client::connect("https://example.com").is_err());
+        assert!(Client::connect("ftp://example.com").is_err());
         assert_eq!(
             Client::connect("http://127.0.0.1:1/").unwrap().url(),
             "http://127.0.0.1:1"

@@ -48,6 +48,7 @@ mod subscribe;
 mod subscriptions;
 mod tasks;
 mod trace;
+mod trust;
 
 pub use ask::{AskEvent, Asking, Reply};
 pub use client::Client;
@@ -71,3 +72,4 @@ pub use subscribe::{Event, Subscription};
 pub use subscriptions::DurableSubscription;
 pub use tasks::{TaskQuery, TaskText};
 pub use trace::{TraceFormat, TraceOptions, TraceText};
+pub use trust::Trust;

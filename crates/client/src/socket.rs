@@ -16,6 +16,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio_tungstenite::Connector;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error as WsError, http::HeaderValue};
 
@@ -95,7 +96,11 @@ pub struct SocketReader {
 }
 
 impl Socket {
-    pub(crate) async fn open(base: &str, token: Option<&str>) -> Result<Self, Error> {
+    pub(crate) async fn open(
+        base: &str,
+        token: Option<&str>,
+        tls: &Arc<rustls::ClientConfig>,
+    ) -> Result<Self, Error> {
         let address = format!("ws{}/v1/socket", base.strip_prefix("http").unwrap_or(base));
         let broken = |error: WsError| match error {
             WsError::Http(response) => {
@@ -116,9 +121,9 @@ impl Socket {
                 .map_err(|_| Error::Input("expected a token that fits into a header".into()))?;
             headers.insert("authorization", value);
         }
-        let (stream, _) = tokio_tungstenite::connect_async_with_config(request, None, true)
-            .await
-            .map_err(broken)?;
+        let tls = Some(Connector::Rustls(Arc::clone(tls)));
+        let connecting = tokio_tungstenite::connect_async_tls_with_config(request, None, true, tls);
+        let (stream, _) = connecting.await.map_err(broken)?;
         Ok(Self {
             wire: Arc::new(Wire::start(base.to_owned(), stream)),
         })

@@ -1,7 +1,8 @@
 //! Which exchange a verb talks to, and as whom.
 
 use crate::failure::Failure;
-use client::Client;
+use client::{Client, Trust};
+use std::path::{Path, PathBuf};
 
 /// The options of every verb that talks to an exchange.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,17 +34,62 @@ pub struct Connection {
         help_heading = "Exchange"
     )]
     pub party: Option<String>,
+    /// Authorities (PEM) to believe for an https address, instead of the public ones
+    #[arg(
+        long,
+        env = "INTERWIRE_CA",
+        hide_env_values = true,
+        value_name = "FILE",
+        help_heading = "Exchange"
+    )]
+    pub ca: Option<PathBuf>,
+    /// Certificate (PEM, its chain behind it) to show to an exchange that asks for one
+    #[arg(
+        long,
+        env = "INTERWIRE_CERTIFICATE",
+        hide_env_values = true,
+        value_name = "FILE",
+        requires = "key",
+        help_heading = "Exchange"
+    )]
+    pub certificate: Option<PathBuf>,
+    /// The key (PEM) of that certificate
+    #[arg(
+        long,
+        env = "INTERWIRE_KEY",
+        hide_env_values = true,
+        value_name = "FILE",
+        requires = "certificate",
+        help_heading = "Exchange"
+    )]
+    pub key: Option<PathBuf>,
 }
 
 impl Connection {
     /// A client; no byte is sent yet.
     pub fn client(&self) -> Result<Client, Failure> {
-        let client = Client::connect(&self.url)?;
+        let client = Client::connect_with(&self.url, &self.trust()?)?;
         Ok(match &self.token {
             Some(token) => client.token(token.as_str()),
             None => client,
         })
     }
+
+    fn trust(&self) -> Result<Trust, Failure> {
+        let mut trust = Trust::default();
+        if let Some(path) = &self.ca {
+            trust = trust.authorities(pem(path)?);
+        }
+        if let (Some(certificate), Some(key)) = (&self.certificate, &self.key) {
+            trust = trust.identity(pem(certificate)?, pem(key)?);
+        }
+        Ok(trust)
+    }
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path)
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// The filter options of every verb that selects envelopes. One option again means any of; different

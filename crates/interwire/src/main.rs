@@ -15,6 +15,7 @@ mod output;
 mod places;
 mod settings;
 mod texts;
+mod tls;
 
 /// Envelopes are allocated by the connections and freed by the loop; the system's allocator, with
 /// its locks between them, was about a fifth of the time of a publish.

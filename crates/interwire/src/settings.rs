@@ -27,10 +27,23 @@ pub struct Plan {
     pub log: String,
     /// Whether logs are JSON.
     pub log_json: bool,
+    /// Files for TLS; none of them for a plain listener.
+    pub tls: TlsFiles,
     /// The broker's settings; its storage follows from `data` and the durability.
     pub broker: broker::Settings,
     /// The HTTP door's settings.
     pub http: doors::http::HttpSettings,
+}
+
+/// Certificates in PEM, by path; empty for none.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFiles {
+    /// The chain of the exchange, the leaf first.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Authorities whose clients are let in.
+    pub client_ca: PathBuf,
 }
 
 impl Default for Plan {
@@ -41,6 +54,7 @@ impl Default for Plan {
             allow_open: false,
             log: "info".into(),
             log_json: false,
+            tls: TlsFiles::default(),
             broker: broker::Settings::default(),
             http: doors::http::HttpSettings::default(),
         }

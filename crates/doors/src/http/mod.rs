@@ -45,9 +45,11 @@ mod subscriptions;
 mod task_json;
 mod task_stream;
 mod tasks;
+mod tls;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};
 pub use server::serve;
 pub use settings::HttpSettings;
 pub use stop::Stop;
+pub use tls::{Tls, TlsError};

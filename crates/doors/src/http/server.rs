@@ -20,6 +20,7 @@ use hyper_util::service::TowerToHyperService;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
@@ -113,7 +114,10 @@ async fn accept(listener: &TcpListener, host: &Arc<Host>) -> std::convert::Infal
         };
         let Ok(room) = Arc::clone(&host.room).try_acquire_owned() else {
             host.door.meter.turned_away.inc();
-            host.refuge.turn_away(connection, &host.door.settings);
+            // In the middle of a handshake there is no way to say why.
+            if host.door.settings.tls.is_none() {
+                host.refuge.turn_away(connection, &host.door.settings);
+            }
             continue;
         };
         let served = Arc::clone(host);
@@ -165,6 +169,26 @@ async fn connect(host: &Host, connection: TcpStream, room: OwnedSemaphorePermit)
     prepare(&connection, door.settings.unsent_bytes_max);
     let peer = Arc::new(Peer::new(&door.handle, &door.settings, Some(room)));
     let guarded = StallGuard::new(connection, Arc::clone(&peer), door.meter.clone());
+    let Some(tls) = &door.settings.tls else {
+        return serve_connection(host, guarded, peer).await;
+    };
+    let wait = Duration::from_millis(door.settings.head_wait_ms.max(1));
+    tokio::select! {
+        shaken = timeout(wait, tls.acceptor().accept(guarded)) => match shaken {
+            Ok(Ok(secured)) => serve_connection(host, secured, peer).await,
+            Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
+            Err(_) => tracing::debug!("no TLS handshake in time"),
+        },
+        () = door.end.cancelled() => {}
+    }
+}
+
+/// Serves a connection whose bytes are plain here.
+async fn serve_connection<S>(host: &Host, connection: S, peer: Arc<Peer>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let door = &host.door;
     let inner = TowerToHyperService::new(host.router.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request;
@@ -177,7 +201,8 @@ async fn connect(host: &Host, connection: TcpStream, room: OwnedSemaphorePermit)
     } else {
         &host.builder
     };
-    let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(guarded), service));
+    let mut serving =
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(connection), service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
         () = door.end.cancelled() => return,

@@ -1,5 +1,6 @@
 //! What the HTTP door can be told. Every limit has a unit in its name.
 
+use super::Tls;
 use std::time::Duration;
 
 /// Settings of the HTTP door. The largest single envelope is the broker's rule, not a setting here.
@@ -53,6 +54,8 @@ pub struct HttpSettings {
     pub drain_grace_ms: u64,
     /// Milliseconds after which a drained reader should come back.
     pub drain_retry_ms: u64,
+    /// Speak TLS; without it everything is plain.
+    pub tls: Option<Tls>,
 }
 
 impl Default for HttpSettings {
@@ -80,6 +83,7 @@ impl Default for HttpSettings {
             drain_notice_ms: 0,
             drain_grace_ms: 10_000,
             drain_retry_ms: 1_000,
+            tls: None,
         }
     }
 }

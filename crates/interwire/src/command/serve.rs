@@ -6,9 +6,9 @@
 use super::config::Source;
 use crate::failure::{Answer, Failure};
 use crate::settings::{Flag, Plan};
-use crate::{lock, logging, output};
+use crate::{lock, logging, output, tls};
 use broker::{Broker, Durability, Storage};
-use doors::http::Stop;
+use doors::http::{Stop, Tls};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -70,6 +70,7 @@ impl Arguments {
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let mut plan = arguments.source.settle(arguments.flags())?.plan;
     logging::start(&plan.log, plan.log_json).map_err(Failure::Usage)?;
+    plan.http.tls = tls::load(&plan.tls)?;
     refuse_open(&plan)?;
     let _lock = claim(&mut plan)?;
     // Before anybody knows the address, so that no signal finds the default action.
@@ -85,7 +86,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let storage = plan.broker.storage.clone();
     let broker = Broker::open(plan.broker, client::chance::bits())
         .map_err(|error| Failure::Refused(error.to_string()))?;
-    announce(address, &storage, durability);
+    announce(address, plan.http.tls.as_ref(), &storage, durability);
     let stop = Stop::new();
     watch(signals, arguments.until_stdin_ends, stop.clone());
     doors::http::serve(listener, broker.handle(), plan.http, stop).await;
@@ -96,12 +97,17 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
 
 /// Anybody who can connect may do anything: other machines only when that is wanted.
 fn refuse_open(plan: &Plan) -> Result<(), Failure> {
-    if plan.listen.ip().is_loopback() || plan.allow_open {
+    let asks = plan
+        .http
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.asks_for_certificates);
+    if plan.listen.ip().is_loopback() || plan.allow_open || asks {
         return Ok(());
     }
     Err(Failure::Usage(format!(
         "{} can be reached by other machines and no credentials are asked for; listen on 127.0.0.1, \
-         or say --allow-open when the network itself is protected",
+         ask for client certificates with tls_client_ca, or say --allow-open when the network itself is protected",
         plan.listen
     )))
 }
@@ -122,7 +128,14 @@ fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
 }
 
 /// Tells people and the programs that wait for the first line. Nobody may be listening.
-fn announce(address: std::net::SocketAddr, storage: &Storage, durability: Durability) {
+fn announce(
+    address: std::net::SocketAddr,
+    tls: Option<&Tls>,
+    storage: &Storage,
+    durability: Durability,
+) {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let asks = tls.is_some_and(|tls| tls.asks_for_certificates);
     let data = match storage {
         Storage::Folder(folder) => {
             format!(
@@ -133,14 +146,16 @@ fn announce(address: std::net::SocketAddr, storage: &Storage, durability: Durabi
         }
         Storage::Memory => "data in memory only, gone with this process".to_owned(),
     };
-    let access = if address.ip().is_loopback() {
+    let access = if asks {
+        "open to clients with a certificate of the configured authorities"
+    } else if address.ip().is_loopback() {
         "open to every program on this machine, and to no other machine"
     } else {
         "open to everybody who can reach this address: no credentials are asked for"
     };
-    let console = format!("console at http://{address}/");
+    let console = format!("console at {scheme}://{address}/");
     for text in [
-        &format!("listening on http://{address}"),
+        &format!("listening on {scheme}://{address}"),
         &data,
         access,
         &console,

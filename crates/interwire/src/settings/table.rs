@@ -4,7 +4,7 @@
 //! what the exchange really does.
 
 use super::Plan;
-use super::value::{address, flag, folder, whole, word};
+use super::value::{address, file, flag, folder, whole, word};
 use broker::{Order, Owed};
 use journal::Durability;
 use protocol::{AeePolicy, Mode};
@@ -123,6 +123,24 @@ pub static SETTINGS: &[Setting] = &[
         "Folder of the journal; one process at a time.",
         |plan| plan.data.display().to_string(),
         |plan, text| folder(text).map(|path| plan.data = path)
+    ),
+    text!(
+        "tls_certificate",
+        "File with the certificate of the exchange in PEM, and its chain behind it; empty for a plain listener.",
+        |plan| plan.tls.certificate.display().to_string(),
+        |plan, text| file(text).map(|path| plan.tls.certificate = path)
+    ),
+    text!(
+        "tls_key",
+        "File with the key of that certificate in PEM.",
+        |plan| plan.tls.key.display().to_string(),
+        |plan, text| file(text).map(|path| plan.tls.key = path)
+    ),
+    text!(
+        "tls_client_ca",
+        "File with the authorities in PEM whose clients are let in; empty to ask for no certificates.",
+        |plan| plan.tls.client_ca.display().to_string(),
+        |plan, text| file(text).map(|path| plan.tls.client_ca = path)
     ),
     switch!(
         "allow_open",

@@ -56,6 +56,15 @@ pub fn folder(text: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// The path of a file, or nothing.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "as all settings are read; any text is a path"
+)]
+pub fn file(text: &str) -> Result<PathBuf, String> {
+    Ok(text.into())
+}
+
 /// One word of a closed list.
 pub fn word<T>(found: Option<T>, words: &str) -> Result<T, String> {
     found.ok_or_else(|| format!("one of {words}"))

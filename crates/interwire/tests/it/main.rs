@@ -20,6 +20,7 @@ mod replay;
 mod serve;
 mod settings;
 mod tasks;
+mod tls;
 mod tour;
 mod trace;
 mod verbs;

@@ -122,7 +122,12 @@ mod tests {
 
     #[test]
     fn a_status_carries_the_whole_problem() {
-        let fault = Fault::new(protocol::Code::MissingField, "/to", "AEE 1.2", "expected `to`");
+        let fault = Fault::new(
+            protocol::Code::MissingField,
+            "/to",
+            "AEE 1.2",
+            "expected `to`",
+        );
         let status = status(&fault.into());
         assert_eq!(status.code(), tonic::Code::InvalidArgument);
         assert_eq!(status.message(), "missing_field: expected `to`");
@@ -140,7 +145,12 @@ mod tests {
     fn a_thousand_faults_fit_into_a_trailer_and_the_first_is_there() {
         let fault = |at: usize| {
             let pointer = format!("/payload/{at}");
-            Fault::new(protocol::Code::TypeMismatch, pointer, "AEE 1.3", "x".repeat(300))
+            Fault::new(
+                protocol::Code::TypeMismatch,
+                pointer,
+                "AEE 1.3",
+                "x".repeat(300),
+            )
         };
         let rejection = Rejection::from_faults((0..1_000).map(fault).collect()).unwrap();
         let status = status(&rejection);

@@ -4,7 +4,10 @@ use super::generated::interwire_v1 as wire;
 use super::problem;
 use crate::http::consumers;
 use crate::http::problem::bad_request;
-use broker::{Consumer, Delivery, Entry, Follow, From, Gap, Handle, Mode, OnGap, PlaceName, Receipt, RecipientState};
+use broker::{
+    Consumer, Delivery, Entry, Follow, From, Gap, Handle, Mode, OnGap, PlaceName, Receipt,
+    RecipientState,
+};
 use protocol::{Filter, Party, Rejection};
 
 /// Where deliveries are.
