@@ -49,7 +49,15 @@ fn server(authority: &Authority, more: &[&str]) -> Exchange {
     authority.sign("server", ExtendedKeyUsagePurpose::ServerAuth);
     let certificate = format!("tls_certificate={}", authority.path("server.pem"));
     let key = format!("tls_key={}", authority.path("server.key"));
-    let own = ["--listen", "127.0.0.1:0", "--ephemeral", "--set", &certificate, "--set", &key];
+    let own = [
+        "--listen",
+        "127.0.0.1:0",
+        "--ephemeral",
+        "--set",
+        &certificate,
+        "--set",
+        &key,
+    ];
     Exchange::start(&[&own[..], more].concat())
 }
 
@@ -69,7 +77,16 @@ fn verbs_speak_tls_with_an_exchange_whose_authority_they_know() {
     let sent = send(&exchange.url, &["--ca", &ca]);
     assert_eq!(sent.code, Some(0), "{}", sent.err);
     // Over a WebSocket.
-    let read = ["inbox", "agent:b", "--url", &exchange.url, "--ca", &ca, "--ack", "--follow"];
+    let read = [
+        "inbox",
+        "agent:b",
+        "--url",
+        &exchange.url,
+        "--ca",
+        &ca,
+        "--ack",
+        "--follow",
+    ];
     let read = finish(interwire(&[&read[..], &["--max", "1"]].concat()), "");
     assert!(read.out.contains("evt_1"), "{read:?}");
 }
@@ -113,7 +130,14 @@ fn half_a_configuration_is_refused_before_anything_listens() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new(folder.path(), "own");
     let ca = format!("tls_client_ca={}", authority.path("ca.pem"));
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--ephemeral", "--set", &ca];
+    let serve = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--ephemeral",
+        "--set",
+        &ca,
+    ];
     let ended = finish(interwire(&serve), "");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("tls_certificate"), "{ended:?}");
