@@ -1,12 +1,8 @@
 """Drives the typed gRPC service with grpcio. Messages and services are learned by reflection, so that no
 generated code stands between the test and what the exchange says of itself."""
 
-import json
-import queue
-import sys
-import threading
-
 import grpc
+from door_driver import Feed, run
 from google.protobuf import descriptor_pool, message_factory
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
@@ -21,7 +17,10 @@ class Exchange:
 
     def __init__(self, address):
         self.channel = grpc.insecure_channel(
-            address, options=[("grpc.max_receive_message_length", 16 << 20)]
+            address,
+            options=[
+                ("grpc.max_receive_message_length", 16 << 20),
+            ],
         )
         self.pool = descriptor_pool.DescriptorPool(ProtoReflectionDescriptorDatabase(self.channel))
         self.service = self.pool.FindServiceByName(SERVICE)
@@ -76,13 +75,11 @@ class Driver:
         self.address = start["url"].removeprefix("http://").rstrip("/")
         self.exchange = Exchange(self.address)
         self.filter, self.cursor, self.place = {}, None, None
-        self.stream, self.events = None, None
-        self.reading = threading.Event()
-        self.reading.set()
+        self.stream, self.feed = None, None
 
-    def publish(self, text):
+    def publish(self, envelope):
         try:
-            request = self.exchange.make("PublishRequest", envelope=text.encode())
+            request = self.exchange.make("PublishRequest", envelope=envelope.encode())
             receipt = self.exchange.call("Publish", request)
         except grpc.RpcError as error:
             return {"fault": self.exchange.problem(error)}
@@ -97,39 +94,36 @@ class Driver:
         }
         return {"receipt": members}
 
-    def follow(self, pattern, start):
-        self.filter = pattern
-        wanted = self.exchange.make("Filter", **pattern)
+    def follow(self, filter, **members):
+        self.filter = filter
+        return self.open(members.get("from"))
+
+    def open(self, start):
+        wanted = self.exchange.make("Filter", **self.filter)
         request = self.exchange.make("SubscribeRequest", filter=wanted)
         if start is not None:
             # `from` is a word of Python.
             setattr(request, "from", start)
-        stream = self.exchange.call("Subscribe", request)
-        events = queue.Queue(maxsize=1)
-        self.stream, self.events = stream, events
-        threading.Thread(target=self.read, args=(stream, events), daemon=True).start()
-        kind, first = events.get()
-        if kind == "fault":
-            return {"fault": first}
-        self.cursor = first.cursor
+        self.stream, self.feed = self.exchange.call("Subscribe", request), Feed()
+        try:
+            self.cursor = next(self.stream).cursor
+        except grpc.RpcError as error:
+            return {"fault": self.exchange.problem(error)}
+        stream, exchange = self.stream, self.exchange
+
+        def read():
+            try:
+                yield from stream
+            except grpc.RpcError as error:
+                yield {"control": {"kind": "fault", "fault": exchange.problem(error)}}
+
+        self.feed.start(read)
         return {"ok": True}
 
-    def read(self, stream, events):
-        try:
-            for event in stream:
-                self.reading.wait()
-                events.put(("event", event))
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.CANCELLED:
-                events.put(("fault", self.exchange.problem(error)))
-
     def next(self, timeout_ms):
-        try:
-            kind, event = self.events.get(timeout=timeout_ms / 1000)
-        except queue.Empty:
-            return {"nothing": True}
-        if kind == "fault":
-            return {"control": {"kind": "fault", "fault": event}}
+        event = self.feed.next(timeout_ms)
+        if isinstance(event, dict):
+            return event
         self.cursor = event.cursor
         what = event.WhichOneof("event")
         if what == "message":
@@ -138,8 +132,13 @@ class Driver:
         control = {"kind": what, "cursor": event.cursor}
         if what == "gap":
             gap = event.gap
-            control |= {"from": getattr(gap, "from"), "to": gap.to, "count": gap.count,
-                        "exact": gap.exact, "reason": gap.reason}
+            control |= {
+                "from": getattr(gap, "from"),
+                "to": gap.to,
+                "count": gap.count,
+                "exact": gap.exact,
+                "reason": gap.reason,
+            }
         return {"control": control}
 
     def take(self, timeout_ms):
@@ -168,62 +167,40 @@ class Driver:
 
     def cut(self):
         if self.stream is not None:
+            self.feed.is_cut = True
             self.stream.cancel()
         self.exchange.channel.close()
         return {"ok": True}
 
     def resume(self):
         self.exchange = Exchange(self.address)
-        return self.follow(self.filter, self.cursor)
+        return self.open(self.cursor)
 
-    def do(self, request):
-        match request["op"]:
-            case "publish":
-                return self.publish(request["envelope"])
-            case "raw":
-                return self.publish(request["text"])
-            case "follow":
-                return self.follow(request.get("filter") or {}, request.get("from"))
-            case "next":
-                return self.next(request["timeout_ms"])
-            case "consume":
-                self.place = request["place"]
-                return {"ok": True}
-            case "take":
-                return self.take(request["timeout_ms"])
-            case "ack":
-                deliveries = [request["delivery"]]
-                return self.settle("Ack", self.exchange.make("AckRequest", deliveries=deliveries))
-            case "nack":
-                members = {"deliveries": [request["delivery"]]}
-                if request.get("retry_after_ms") is not None:
-                    members["retry_after_ms"] = request["retry_after_ms"]
-                return self.settle("Nack", self.exchange.make("NackRequest", **members))
-            case "cut":
-                return self.cut()
-            case "resume":
-                return self.resume()
-            case "stall":
-                self.reading.clear()
-                return {"ok": True}
-            case "unstall":
-                self.reading.set()
-                return {"ok": True}
-            case "end":
-                return self.cut()
-            case other:
-                return {"cannot": f"no operation {other}"}
+    def raw(self, text):
+        return self.publish(text)
 
+    def consume(self, place):
+        self.place = place
+        return {"ok": True}
 
-def main():
-    driver = Driver(json.loads(sys.argv[1]))
-    print(json.dumps({"ready": True}), flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
-        print(json.dumps(driver.do(request)), flush=True)
-        if request["op"] == "end":
-            return
+    def ack(self, delivery):
+        return self.settle("Ack", self.exchange.make("AckRequest", deliveries=[delivery]))
+
+    def nack(self, delivery, retry_after_ms):
+        members = {"deliveries": [delivery], "retry_after_ms": retry_after_ms}
+        return self.settle("Nack", self.exchange.make("NackRequest", **members))
+
+    def stall(self):
+        self.feed.reading.clear()
+        return {"ok": True}
+
+    def unstall(self):
+        self.feed.reading.set()
+        return {"ok": True}
+
+    def end(self):
+        return self.cut()
 
 
 if __name__ == "__main__":
-    main()
+    run(Driver)
