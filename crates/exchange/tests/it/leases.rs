@@ -317,3 +317,24 @@ fn what_came_back_does_not_overtake_what_is_parked_before_it() {
     assert_eq!(sequences(&world.pull_as(place, other, 1)), [3]);
     assert_eq!(sequences(&world.pull_as(place, one, 9)), [2, 4]);
 }
+
+#[test]
+fn what_is_new_does_not_overtake_what_is_parked() {
+    let mut world = World::new();
+    let publish = |world: &mut World, id: &str| {
+        let in_one = |header: &mut protocol::Header| header.conversation = Some("c1".into());
+        world.publish(Message::new(id, &["agent:b"]).with(in_one));
+    };
+    for id in ["m1", "m2", "m3"] {
+        publish(&mut world, id);
+    }
+    let place = world.inbox("agent:b").unwrap();
+    let (one, other) = (Some("one"), Some("other"));
+    assert_eq!(sequences(&world.pull_as(place, one, 1)), [1]);
+    // Another consumer meets the rest of the conversation, which is then set aside.
+    assert_eq!(world.pull_as(place, other, 9), []);
+    publish(&mut world, "m4");
+    publish(&mut world, "m5");
+    assert_eq!(sequences(&world.pull_as(place, one, 1)), [2]);
+    assert_eq!(sequences(&world.pull_as(place, one, 9)), [3, 4, 5]);
+}
