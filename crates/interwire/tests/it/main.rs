@@ -13,8 +13,12 @@ mod conformance;
 mod deliver;
 mod demo;
 mod http;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod process;
+#[cfg(feature = "mcp")]
+mod python;
 mod raw;
 mod replay;
 mod serve;
