@@ -18,6 +18,7 @@ mod mcp;
 mod memory;
 mod process;
 #[cfg(feature = "mcp")]
+#[path = "../doors/python.rs"]
 mod python;
 mod raw;
 mod replay;

@@ -1,11 +1,33 @@
 //! The Model Context Protocol, both ways, driven from outside by the official Python SDK.
 
 use crate::process::{Exchange, interwire, run, run_with};
-use crate::python::{interpreter, script, scripts};
+use crate::python::{interpreter, suite};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_interwire");
+
+/// Runs a script to its end; what it printed.
+fn script(path: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new(interpreter());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("INTERWIRE_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command
+        .args(["-W", "ignore"])
+        .arg(suite().join(path))
+        .args(arguments)
+        .output()
+        .expect("the script starts");
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    assert!(output.status.success(), "{path}:\n{out}\n{err}");
+    out
+}
 
 #[test]
 fn every_tool_answers_over_both_transports_and_both_lifecycles() {
@@ -30,55 +52,6 @@ fn tools_of_a_server_run_as_asynchronous_tools_and_survive_a_killed_exchange() {
     assert!(said.contains("the calls ran as they should"), "{said}");
     assert!(said.contains("nothing was lost"), "{said}");
     assert!(said.contains("an address does as well"), "{said}");
-}
-
-#[test]
-fn the_driver_of_the_contract_suite_answers_every_operation() {
-    let exchange = Exchange::in_memory();
-    let start = serde_json::json!({ "url": exchange.url, "party": "agent.b" }).to_string();
-    let mut driver = Command::new(interpreter())
-        .arg(scripts().join("drivers/mcp.py"))
-        .arg(start)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = driver.stdin.take().unwrap();
-    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-    let mut hear = move || -> serde_json::Value {
-        serde_json::from_str(&lines.next().expect("an answer").unwrap()).unwrap()
-    };
-    assert_eq!(hear()["ready"], true);
-    let mut ask = |request: serde_json::Value| {
-        writeln!(input, "{request}").unwrap();
-        hear()
-    };
-    let envelope = crate::process::task("m-1", "agent.b", "c-1");
-    let published = ask(serde_json::json!({ "op": "publish", "envelope": envelope }));
-    assert_eq!(published["receipt"]["id"], "m-1", "{published}");
-    let refused = ask(serde_json::json!({ "op": "raw", "text": "{" }));
-    assert_eq!(refused["fault"]["code"], "malformed_json", "{refused}");
-    assert_eq!(
-        ask(serde_json::json!({ "op": "consume", "place": "agent.b" }))["ok"],
-        true
-    );
-    let taken = ask(serde_json::json!({ "op": "take", "timeout_ms": 30_000 }));
-    assert_eq!(taken["envelope"], envelope, "{taken}");
-    let again =
-        serde_json::json!({ "op": "nack", "delivery": taken["delivery"], "retry_after_ms": 0 });
-    assert_eq!(ask(again)["ok"], true);
-    let taken = ask(serde_json::json!({ "op": "take", "timeout_ms": 30_000 }));
-    assert_eq!(taken["attempt"], 2, "{taken}");
-    let ack = serde_json::json!({ "op": "ack", "delivery": taken["delivery"] });
-    assert_eq!(ask(ack.clone())["ok"], true);
-    assert_eq!(ask(ack)["fault"]["code"], "lease_lost");
-    assert_eq!(
-        ask(serde_json::json!({ "op": "take", "timeout_ms": 1 }))["nothing"],
-        true
-    );
-    assert!(ask(serde_json::json!({ "op": "follow" }))["cannot"].is_string());
-    assert_eq!(ask(serde_json::json!({ "op": "end" }))["ok"], true);
-    assert!(driver.wait().unwrap().success());
 }
 
 #[test]

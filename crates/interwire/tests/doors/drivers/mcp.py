@@ -10,17 +10,11 @@ import json
 import os
 import sys
 
-# This file has the name of the package it uses.
-sys.path = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
+import anyio
+import anyio.to_thread
+from mcp import Client, StdioServerParameters
 
-import anyio  # noqa: E402
-import anyio.to_thread  # noqa: E402
-from mcp import Client, StdioServerParameters  # noqa: E402
-
-NO_STREAM = (
-    "MCP has no stream of envelopes: a host subscribes to a resource and is told that it changed, "
-    "and then reads what it is about"
-)
+NO_STREAM = "no stream of envelopes: a host is told that a resource changed, and reads it"
 NO_LINK = "a stateless MCP host has no link that could be cut: every request stands for itself, and its place is the inbox"
 
 
