@@ -4,4 +4,8 @@
 //! server-sent events and WebSocket. Everything a door knows about the exchange it learns from a
 //! [`broker::Handle`].
 
+#[cfg(feature = "mcp")]
+pub mod bridge;
 pub mod http;
+#[cfg(feature = "mcp")]
+pub mod mcp;

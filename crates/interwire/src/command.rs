@@ -10,6 +10,8 @@ pub mod demo;
 pub mod dlq;
 pub mod doctor;
 pub mod inbox;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod receipt;
 pub mod replay;
 pub mod restore;

@@ -11,7 +11,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// # Errors
 /// A sentence when the filter cannot be read.
 pub fn start(filter: &str, is_json: bool) -> Result<(), String> {
-    let parsed = EnvFilter::try_new(filter)
+    // The MCP library logs each of its sessions; what concerns us we log ourselves. A filter that
+    // names it comes later and wins.
+    let parsed = EnvFilter::try_new(format!("rmcp=off,{filter}"))
         .map_err(|error| format!("expected a log filter such as info, got {filter:?}: {error}"))?;
     let registry = tracing_subscriber::registry().with(parsed);
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

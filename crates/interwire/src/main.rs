@@ -75,6 +75,9 @@ enum Verb {
     /// List, show, deliver again and drop dead letters
     #[command(subcommand)]
     Dlq(command::dlq::Action),
+    /// Serve an MCP host over standard input and output
+    #[cfg(feature = "mcp")]
+    Mcp(command::mcp::Arguments),
     /// Say what is right and wrong with envelopes, offline
     Validate(command::validate::Arguments),
     /// Judge this implementation by a conformance suite
@@ -115,6 +118,8 @@ impl Verb {
             Self::Replay(arguments) => command::replay::run(arguments).await,
             Self::Sub(action) => command::sub::run(action).await,
             Self::Dlq(action) => command::dlq::run(action).await,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(arguments) => command::mcp::run(arguments).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,
             Self::Config(action) => command::config::run(action),

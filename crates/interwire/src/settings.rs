@@ -5,6 +5,8 @@
 //! table.
 
 mod file;
+#[cfg(feature = "mcp")]
+pub mod servers;
 mod table;
 mod value;
 
@@ -33,6 +35,9 @@ pub struct Plan {
     pub broker: broker::Settings,
     /// The HTTP door's settings.
     pub http: doors::http::HttpSettings,
+    /// MCP servers whose tools are offered.
+    #[cfg(feature = "mcp")]
+    pub mcp_servers: Vec<doors::bridge::McpServer>,
 }
 
 /// Certificates in PEM, by path; empty for none.
@@ -57,6 +62,8 @@ impl Default for Plan {
             tls: TlsFiles::default(),
             broker: broker::Settings::default(),
             http: doors::http::HttpSettings::default(),
+            #[cfg(feature = "mcp")]
+            mcp_servers: Vec::new(),
         }
     }
 }

@@ -270,6 +270,7 @@ codes! {
     Unavailable {
         StorageFailed = "storage_failed", "the journal cannot be written; restart the exchange";
         InternalError = "internal_error", "an error of ours";
+        Unreachable = "unreachable", "the exchange cannot be reached";
     }
     Advice {
         // The exchange itself.

@@ -34,6 +34,9 @@ pub(crate) struct Door {
     sockets: AtomicU64,
     /// Which sockets read under which name.
     pub consumers: Consumers,
+    /// Hosts that speak MCP.
+    #[cfg(feature = "mcp")]
+    pub mcp: crate::mcp::http::Sessions,
 }
 
 impl Door {
@@ -61,6 +64,8 @@ impl Door {
             requests: AtomicU64::new(0),
             sockets: AtomicU64::new(0),
             consumers: Consumers::default(),
+            #[cfg(feature = "mcp")]
+            mcp: crate::mcp::http::Sessions::new(),
         }
     }
 

@@ -8,7 +8,7 @@ use super::problem::bad_request;
 use axum::http::StatusCode;
 use broker::{Handle, PlaceName, PlaceView};
 use protocol::json::{Limits, push_string, read};
-use protocol::{Code, Party};
+use protocol::{Code, Party, Rejection};
 use std::fmt::Write as _;
 
 /// Bytes of a request to configure a place.
@@ -63,6 +63,11 @@ async fn pause(call: Call, place: PlaceName, is_paused: bool) -> Answer {
 
 /// The place as it stands. An inbox that nobody has written to is empty, and delivers as all do.
 pub(crate) async fn show(handle: &Handle, place: PlaceName) -> Answer {
+    Ok(json(StatusCode::OK, text(handle, place).await?))
+}
+
+/// The place as a JSON object.
+pub(crate) async fn text(handle: &Handle, place: PlaceName) -> Result<String, Rejection> {
     let view = handle.place(place.clone()).await?;
     let mut out = String::from("{");
     write_name(&mut out, Some(&place));
@@ -86,7 +91,7 @@ pub(crate) async fn show(handle: &Handle, place: PlaceName) -> Answer {
         }
     }
     out.push('}');
-    Ok(json(StatusCode::OK, out))
+    Ok(out)
 }
 
 /// `,"waiting":...,"delivery":`, to be followed by the settings.

@@ -8,8 +8,8 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, conversations, dead_letters, deliveries, inbox, messages, openapi, operations, origin,
-    places, receipts, socket, stream, subscriptions, tasks, validate,
+    ask, conversations, dead_letters, deliveries, inbox, mcp, messages, openapi, operations,
+    origin, places, receipts, socket, stream, subscriptions, tasks, validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -151,6 +151,12 @@ routes! {
         "Deliver a dead letter again";
     Post "/v1/validate" "validate" validate::validate,
         "The verdict on one envelope, or on many as lines";
+    Post "/mcp" "mcp" mcp::mcp,
+        "Call a tool or read a resource as an MCP host";
+    Get "/mcp" "mcp_stream" mcp::mcp,
+        "What an MCP session is told, as server-sent events";
+    Delete "/mcp" "end_mcp" mcp::mcp,
+        "End an MCP session";
     Get "/v1/openapi.json" "openapi" openapi::openapi,
         "This description";
     Get "/healthz" "healthz" operations::healthz,

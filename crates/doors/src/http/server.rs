@@ -63,6 +63,8 @@ async fn drain(door: &Door) {
     }
     door.handle.drain();
     door.stop.drain();
+    #[cfg(feature = "mcp")]
+    door.end_mcp();
     tracing::info!(connections = door.tasks.len(), "draining");
     door.tasks.close();
     tokio::select! {

@@ -18,8 +18,14 @@ const BODY_BYTES_MAX: usize = 256 << 10;
 
 pub(crate) async fn list(call: Call) -> Answer {
     call.no_query()?;
-    let views = call.peer.handle.subscriptions().await?;
-    let defaults = call.peer.handle.settings().exchange.delivery;
+    let text = list_text(&call.peer.handle).await?;
+    Ok(json(StatusCode::OK, text))
+}
+
+/// `{"subscriptions":[...]}`.
+pub(crate) async fn list_text(handle: &Handle) -> Result<String, Rejection> {
+    let views = handle.subscriptions().await?;
+    let defaults = handle.settings().exchange.delivery;
     let mut out = String::from("{\"subscriptions\":[");
     for (at, view) in views.iter().enumerate() {
         if at > 0 {
@@ -28,7 +34,7 @@ pub(crate) async fn list(call: Call) -> Answer {
         write_view(&mut out, view, defaults);
     }
     out.push_str("]}");
-    Ok(json(StatusCode::OK, out))
+    Ok(out)
 }
 
 pub(crate) async fn show(call: Call) -> Answer {

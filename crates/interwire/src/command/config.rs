@@ -148,6 +148,27 @@ fn show(settled: &Settled, is_json: bool) -> Result<Answer, Failure> {
             paint.paint(Colour::Dim, &origin.to_string())
         ))?;
     }
+    #[cfg(feature = "mcp")]
+    for server in &settled.plan.mcp_servers {
+        // Not its environment: that is where its secrets are.
+        let how = match &server.reach {
+            doors::bridge::Reach::Command { command, args, .. } => {
+                format!("{command} {}", args.join(" "))
+            }
+            doors::bridge::Reach::Url(url) => url.clone(),
+        };
+        if is_json {
+            let line = json!({
+                "name": "mcp.servers",
+                "value": { "name": server.name, "party": server.party.as_str(), "reach": how,
+                           "timeout_ms": server.timeout_ms, "calls_max": server.calls_max },
+            });
+            output::line(&line.to_string())?;
+        } else {
+            let what = format!("{} as {}: {how}", server.name, server.party);
+            output::line(&format!("{:width$}  {what}", "mcp.servers"))?;
+        }
+    }
     Ok(Answer::Yes)
 }
 
@@ -161,6 +182,16 @@ fn init() -> Result<Answer, Failure> {
         }
         output::line(&format!("# {} ({})", setting.doc, setting.environment()))?;
         output::line(&format!("{key} = {}", setting.toml(&setting.default())))?;
+    }
+    #[cfg(feature = "mcp")]
+    {
+        output::line(
+            "\n# MCP servers whose tools are offered as asynchronous tools, each with a table:",
+        )?;
+        output::line("# [[mcp.servers]]")?;
+        for (key, doc) in crate::settings::servers::KEYS {
+            output::line(&format!("# {key}: {doc}"))?;
+        }
     }
     Ok(Answer::Yes)
 }

@@ -89,7 +89,11 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     announce(address, plan.http.tls.as_ref(), &storage, durability);
     let stop = Stop::new();
     watch(signals, arguments.until_stdin_ends, stop.clone());
+    #[cfg(feature = "mcp")]
+    let bridges = doors::bridge::Bridges::start(plan.mcp_servers, &broker.handle(), &stop);
     doors::http::serve(listener, broker.handle(), plan.http, stop).await;
+    #[cfg(feature = "mcp")]
+    bridges.ended().await;
     broker.close().await;
     tracing::info!("stopped");
     Ok(Answer::Yes)

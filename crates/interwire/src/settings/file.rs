@@ -47,6 +47,7 @@ impl Walk<'_> {
             };
             let line = line_of(self.text, key.span().start);
             match value.get_ref() {
+                _ if name == "mcp.servers" => self.servers(value),
                 DeValue::Table(inner) => self.table(&name, inner),
                 DeValue::Array(_) => {
                     self.refuse(line, &format!("expected one value for {name}, got a list"));
@@ -78,6 +79,24 @@ impl Walk<'_> {
             }
             Err(sentence) => self.refuse(line, &sentence),
         }
+    }
+
+    #[cfg(feature = "mcp")]
+    fn servers(&mut self, value: &Spanned<DeValue<'_>>) {
+        match super::servers::read(value) {
+            Ok(servers) => self.settled.plan.mcp_servers = servers,
+            Err(wrong) => {
+                for (at, sentence) in wrong {
+                    self.refuse(line_of(self.text, at), &sentence);
+                }
+            }
+        }
+    }
+
+    #[cfg(not(feature = "mcp"))]
+    fn servers(&mut self, value: &Spanned<DeValue<'_>>) {
+        let line = line_of(self.text, value.span().start);
+        self.refuse(line, "mcp.servers needs a build with the feature `mcp`");
     }
 
     fn refuse(&mut self, line: usize, sentence: &str) {

@@ -44,6 +44,26 @@ pub fn grpc() -> Door {
     }
 }
 
+/// MCP calls tools; what it has instead of a stream is told in `docs/mcp.md`.
+#[cfg(feature = "mcp")]
+pub fn mcp() -> Door {
+    const NO_STREAM: &str =
+        "no stream of envelopes: a host is told that a resource changed, and reads it";
+    Door {
+        name: "mcp",
+        library: "mcp",
+        script: "mcp.py",
+        cannot: &[
+            ("receives_what_passes_its_filter", NO_STREAM),
+            ("keeps_every_byte", NO_STREAM),
+            ("resumes_at_its_cursor", NO_STREAM),
+            ("is_told_of_a_gap", NO_STREAM),
+            ("reads_slowly_and_harms_nobody", NO_STREAM),
+            ("is_told_of_a_drain", NO_STREAM),
+        ],
+    }
+}
+
 /// A place to run a case in: a folder, an address, and drivers of one door.
 pub struct Stage<'d> {
     door: &'d Door,

@@ -45,3 +45,5 @@ macro_rules! contract {
 }
 
 contract!(http, websocket, grpc);
+#[cfg(feature = "mcp")]
+contract!(mcp);

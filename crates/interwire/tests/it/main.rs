@@ -13,8 +13,13 @@ mod conformance;
 mod deliver;
 mod demo;
 mod http;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod process;
+#[cfg(feature = "mcp")]
+#[path = "../doors/python.rs"]
+mod python;
 mod raw;
 mod replay;
 mod serve;
