@@ -76,7 +76,11 @@ impl Bridges {
 
     /// Returns when all have ended, which they do at the drain.
     pub async fn ended(mut self) {
-        while self.running.join_next().await.is_some() {}
+        while let Some(ended) = self.running.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a bridge ended badly");
+            }
+        }
     }
 }
 

@@ -112,9 +112,12 @@ fn server(table: &DeTable<'_>, at: usize) -> Result<McpServer, Vec<Wrong>> {
     }
     let reach = match (command, url) {
         (Some(command), None) => Some(Reach::Command { command, args, env }),
-        (None, Some(url)) if url.starts_with("http://") => Some(Reach::Url(url)),
+        (None, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => {
+            Some(Reach::Url(url))
+        }
         (None, Some(url)) => {
-            let sentence = format!("expected mcp.servers.url to begin with http://, got {url:?}");
+            let sentence =
+                format!("expected mcp.servers.url to begin with http:// or https://, got {url:?}");
             wrong.push((at, sentence));
             None
         }
