@@ -15,6 +15,7 @@ mod demo;
 mod http;
 mod memory;
 mod process;
+mod proof;
 mod raw;
 mod replay;
 mod serve;
