@@ -71,7 +71,7 @@ async fn every_door_tells_the_same_story() {
 async fn consume_over_socket(witness: Witness, from: String, name: &'static str, seed: u64) {
     let mut random = Random::new(seed);
     let socket = witness.client.socket().await.unwrap();
-    let reader = socket.read_as(&place(&from), 16, Some(name), None).await;
+    let reader = socket.read_as(&place(&from), Some(name), 16).await;
     let mut events = reader.unwrap();
     let ask = || Call::Pull {
         place: from.clone(),
@@ -108,7 +108,7 @@ async fn consume_over_socket(witness: Witness, from: String, name: &'static str,
         });
         let names = [delivery.as_str()];
         let settled = match how {
-            How::Nack(_) => socket.nack(&names, Some(120), "not now").await,
+            How::Nack(_) => socket.nack(&names, Some(120)).await,
             How::Reject => socket.reject(&names, "never").await,
             How::Ack | How::Extend(_) => socket.ack(&names).await,
         };
