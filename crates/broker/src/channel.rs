@@ -102,6 +102,12 @@ impl Channel {
         }
     }
 
+    /// Nothing comes after `last`, whatever was to be expected.
+    pub(crate) fn end_at(&self, last: u64) {
+        let mut matched = self.matched.lock();
+        matched.floor = matched.floor.min(last);
+    }
+
     /// Bytes of everything that matched so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -34,6 +34,7 @@ const BUSY_SHARE: Duration = Duration::from_millis(250);
 /// Follows the journal until its writer is gone. What is missing then is added after the next start.
 pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>) {
     let mut seen = shared.reader.range().1;
+    let mut trouble = Trouble::default();
     while alive.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
         let (_, last) = shared.reader.range();
         let is_busy = last - seen > BUSY_RECORDS;
@@ -44,9 +45,10 @@ pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>)
             .index_lag
             .set(i64::try_from(lag).unwrap_or(i64::MAX));
         if !is_busy {
-            follow(shared, &mut writer, Instant::now() + EVERY);
+            follow(shared, &mut writer, &mut trouble, Instant::now() + EVERY);
         } else if lag > LAG_RECORDS_MAX {
-            follow(shared, &mut writer, Instant::now() + BUSY_SHARE);
+            let deadline = Instant::now() + BUSY_SHARE;
+            follow(shared, &mut writer, &mut trouble, deadline);
         }
     }
 }
@@ -54,17 +56,24 @@ pub(crate) fn run(shared: &Arc<Shared>, mut writer: Index, alive: &Receiver<()>)
 /// Brings the index up to the newest durable record, however long that takes.
 pub(crate) fn follow_all(shared: &Arc<Shared>, writer: &mut Index) {
     const LONG: Duration = Duration::from_secs(1 << 30);
-    follow(shared, writer, Instant::now() + LONG);
+    let mut trouble = Trouble::default();
+    follow(shared, writer, &mut trouble, Instant::now() + LONG);
 }
 
 /// Brings the index up to the newest durable record, or as far as it comes until `deadline`; then
 /// forgets.
-fn follow(shared: &Arc<Shared>, writer: &mut Index, deadline: Instant) {
+fn follow(shared: &Arc<Shared>, writer: &mut Index, trouble: &mut Trouble, deadline: Instant) {
     while Instant::now() < deadline {
         let (first, last) = shared.reader.range();
         let applied = writer.applied().max(first.saturating_sub(1));
         let done = if applied < last {
-            add(shared, writer, applied, last.min(applied + ROWS_MAX))
+            add(
+                shared,
+                writer,
+                trouble,
+                applied,
+                last.min(applied + ROWS_MAX),
+            )
         } else {
             forget(writer, first, last)
         };
@@ -74,8 +83,32 @@ fn follow(shared: &Arc<Shared>, writer: &mut Index, deadline: Instant) {
     }
 }
 
+/// Says once that the index does not go on, and once that it does again; it tries every second.
+#[derive(Default)]
+struct Trouble(Option<&'static str>);
+
+impl Trouble {
+    fn tell(&mut self, error: &dyn std::error::Error, what: &'static str) {
+        if self.0.replace(what) != Some(what) {
+            tracing::error!(%error, "{what}");
+        }
+    }
+
+    fn is_over(&mut self) {
+        if self.0.take().is_some() {
+            tracing::warn!("the index goes on");
+        }
+    }
+}
+
 /// Adds the records after `applied` up to `until` in one transaction; false when that is not possible.
-fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bool {
+fn add(
+    shared: &Arc<Shared>,
+    writer: &mut Index,
+    trouble: &mut Trouble,
+    applied: u64,
+    until: u64,
+) -> bool {
     let mut rows = writer.rows();
     let mut position = applied;
     while position < until {
@@ -86,7 +119,7 @@ fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bo
         {
             Ok(records) => records,
             Err(error) => {
-                tracing::error!(%error, "the index cannot read the journal");
+                trouble.tell(&error, "the index cannot read the journal");
                 return false;
             }
         };
@@ -105,9 +138,15 @@ fn add(shared: &Arc<Shared>, writer: &mut Index, applied: u64, until: u64) -> bo
         return false;
     }
     match writer.apply(&mut rows, position) {
-        Ok(()) => true,
+        Ok(()) => {
+            trouble.is_over();
+            true
+        }
         Err(error) => {
-            tracing::error!(%error, "the index cannot be written; look-ups read the journal");
+            trouble.tell(
+                &error,
+                "the index cannot be written; look-ups read the journal",
+            );
             false
         }
     }

@@ -171,7 +171,7 @@ impl Turn {
 
     fn listen(&mut self, filter: Filter, reply: oneshot::Sender<Listening>) {
         let id = self.exchange.listen(filter.clone());
-        let floor = self.journal.next_sequence() - 1;
+        let floor = self.last_sequence();
         let matches_max = self.settings.channel_matches_max;
         let channel = self
             .channels

@@ -231,6 +231,10 @@ impl Turn {
         if let Err(error) = self.journal.commit() {
             tracing::error!(%error, "the journal cannot be written; no more writes until a restart");
             self.condition.storage_failed.store(true, Ordering::Release);
+            let (_, durable) = self.reader.range();
+            for channel in self.channels.values() {
+                channel.end_at(durable);
+            }
             return;
         }
         self.meter
@@ -317,7 +321,8 @@ impl Turn {
                 });
             }
             Effect::Done(answer) => answer(failed),
-            Effect::Listening(caller, listening) => {
+            Effect::Listening(caller, (channel, last)) => {
+                let listening = (channel, last.min(self.last_sequence()));
                 if let Err((channel, _)) = caller.send(listening) {
                     self.unlisten(channel.id);
                 }
@@ -355,6 +360,15 @@ impl Turn {
             let outcome = self.exchange.expire(now, self.journal.next_sequence());
             self.follow(outcome);
         }
+    }
+
+    /// The last sequence that is or will be in the journal. What was appended and could not be
+    /// written has none: a reader would wait for it, and after a restart others have its place.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        if self.has_failed() {
+            return self.reader.range().1;
+        }
+        self.journal.next_sequence() - 1
     }
 
     pub(crate) fn has_failed(&self) -> bool {

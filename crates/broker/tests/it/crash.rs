@@ -1,8 +1,10 @@
 //! Power fails at any moment, with keys and checkpoints half written: every receipt keeps its word.
 
 use crate::world::{event, publish, small};
-use interwire_broker::{Broker, Clock, Durability, PlaceName, Settings, Settle, Stepped, Storage};
-use protocol::{Code, Party, Timestamp};
+use interwire_broker::{
+    Broker, Clock, Durability, From, PlaceName, Settings, Settle, Stepped, Storage,
+};
+use protocol::{Code, Filter, Party, Timestamp};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -133,4 +135,53 @@ async fn what_is_seen_is_durable() {
         panic!("expected a refusal");
     };
     assert_eq!(refused.code(), Code::StorageFailed);
+}
+
+/// A reader that waits for what could not be written would wait for ever, and its cursor would pass
+/// over what others write there after a restart.
+#[tokio::test]
+async fn readers_that_come_with_or_after_a_failed_commit_end_where_the_journal_does() {
+    let disk = CrashDisk::new(1);
+    let settings = Settings {
+        storage: Storage::Folder("unused".into()),
+        ..small()
+    };
+    let clock = Clock::set_to(Timestamp::from_millis(1_772_274_600_000));
+    let opened = Stepped::open_on(Arc::new(disk.clone()), settings, clock, 7);
+    let mut exchange = opened.unwrap();
+    let handle = exchange.handle();
+    let envelopes = ["message-0001", "message-0002"].map(|id| event(id, "agent.b", "{}"));
+    let mut context = Context::from_waker(Waker::noop());
+    let mut kept = pin!(publish(&handle, &envelopes[0]));
+    assert!(kept.as_mut().poll(&mut context).is_pending());
+    exchange.step();
+    assert!(kept.as_mut().poll(&mut context).is_ready());
+
+    let mut lost = pin!(publish(&handle, &envelopes[1]));
+    assert!(lost.as_mut().poll(&mut context).is_pending());
+    disk.fail_after(0, Operation::Write, Cause::Full);
+    for when in ["with it", "after it"] {
+        for from in [From::Earliest, From::Latest] {
+            let mut coming = pin!(handle.tail(Filter::default(), &from));
+            assert!(coming.as_mut().poll(&mut context).is_pending());
+            exchange.step();
+            let Poll::Ready(Ok(mut tail)) = coming.as_mut().poll(&mut context) else {
+                panic!("expected a reader that comes {when} from {from:?}");
+            };
+            loop {
+                let next = pin!(tail.next(9)).poll(&mut context);
+                let Poll::Ready(Ok(batch)) = next else {
+                    panic!("expected to catch up {when} from {from:?}, got {next:?}");
+                };
+                if batch.caught_up {
+                    break;
+                }
+            }
+            assert_eq!(tail.cursor(), handle.head(), "{when} from {from:?}");
+        }
+    }
+    assert!(matches!(
+        lost.as_mut().poll(&mut context),
+        Poll::Ready(Err(_))
+    ));
 }

@@ -20,6 +20,7 @@ mod process;
 #[cfg(feature = "mcp")]
 #[path = "../doors/python.rs"]
 mod python;
+mod proof;
 mod raw;
 mod replay;
 mod serve;

@@ -64,6 +64,9 @@ pub fn finish(mut command: Command, input: &str) -> Ran {
     }
 }
 
+/// An exchange that ends with whoever runs it.
+const SERVE: &[&str] = &["serve", "--until-stdin-ends", "--set", "log=error"];
+
 /// A running exchange; killed when dropped, and by the end of this process at the latest.
 pub struct Exchange {
     child: Child,
@@ -94,10 +97,36 @@ impl Exchange {
             .expect("the address becomes free")
     }
 
+    /// With these in its environment.
+    pub fn start_in(environment: &[(&str, &str)], arguments: &[&str]) -> Self {
+        let mut command = interwire(SERVE);
+        command.envs(environment.iter().copied()).args(arguments);
+        Self::run(command).expect("the exchange says where it listens")
+    }
+
+    /// Through a program that runs it.
+    pub fn start_through(program: &[String], arguments: &[&str]) -> Self {
+        let own = interwire(SERVE);
+        let mut command = Command::new(&program[0]);
+        command.args(&program[1..]).arg(own.get_program());
+        command.args(own.get_args()).args(arguments);
+        for (name, value) in own.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Self::run(command).expect("the exchange says where it listens")
+    }
+
     fn try_start(arguments: &[&str]) -> Option<Self> {
-        let mut command = interwire(&["serve", "--until-stdin-ends", "--set", "log=error"]);
+        let mut command = interwire(SERVE);
+        command.args(arguments);
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Option<Self> {
         let mut child = command
-            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
