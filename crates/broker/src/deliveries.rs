@@ -148,6 +148,24 @@ impl Handle {
         Ok(deliveries)
     }
 
+    /// Deliveries that were pulled and did not reach anybody wait again, as if they had not been handed
+    /// out: it counts as no attempt. Those that are settled stay so.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn give_back_unseen(&self, deliveries: Vec<DeliveryId>) -> Result<(), Rejection> {
+        let lease = |id: DeliveryId| Lease {
+            place: id.place,
+            sequence: id.sequence,
+            fence: id.fence,
+            attempt: 1,
+            redelivered: false,
+            until: Timestamp::default(),
+        };
+        let leases: Vec<Lease> = deliveries.into_iter().map(lease).collect();
+        self.give_back(&leases).await
+    }
+
     /// Leases that their reader does not see.
     async fn give_back(&self, leases: &[Lease]) -> Result<(), Rejection> {
         let leases = leases.to_vec();

@@ -50,7 +50,7 @@ impl Turn {
         match protocol::decode(&envelope, &rules).into_result() {
             Ok((header, _)) => {
                 let header = Arc::new(header);
-                if let Err(rejection) = self.accept(now, &header, &envelope) {
+                if let Err(rejection) = self.accept(now, &header, &envelope, None) {
                     tracing::warn!(id = %header.id, code = rejection.code().as_str(), "own words were refused");
                 }
             }

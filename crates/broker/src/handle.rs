@@ -68,6 +68,8 @@ impl Shared {
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) lane: Arc<Lane>,
+    /// The subscription that leads to where what is published through this handle came from.
+    pub(crate) origin: Option<Arc<str>>,
 }
 
 impl Handle {
@@ -79,7 +81,17 @@ impl Handle {
         Self {
             shared: Arc::clone(&self.shared),
             lane: Arc::new(lane),
+            origin: None,
         }
+    }
+
+    /// A handle as [`Self::connection`] gives, for messages that come from where the subscription
+    /// `origin` leads, such as another message broker: they are not put into that subscription.
+    #[must_use]
+    pub fn connection_from(&self, origin: &str) -> Self {
+        let mut handle = self.connection();
+        handle.origin = Some(origin.into());
+        handle
     }
 
     /// The rules for reading an envelope now.

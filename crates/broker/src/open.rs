@@ -276,7 +276,11 @@ impl Opened {
             unpark: std::task::Waker::noop().clone(),
         };
         Ok(Self {
-            handle: Handle { shared, lane },
+            handle: Handle {
+                shared,
+                lane,
+                origin: None,
+            },
             turn,
             index,
             keys,

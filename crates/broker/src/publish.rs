@@ -87,6 +87,7 @@ impl Handle {
             envelope: one.envelope,
             warnings: one.warnings,
             ticket: Ticket::Piped(one.number, results.clone()),
+            origin: self.origin.clone(),
             room,
         };
         let refuse = |rest: &mut dyn Iterator<Item = Submission>, why: &Rejection| {
@@ -139,6 +140,7 @@ impl Handle {
             envelope,
             warnings,
             ticket,
+            origin: self.origin.clone(),
             room: Some(room),
         };
         self.put(slot, Request::Publish(publish));

@@ -37,6 +37,8 @@ pub(crate) struct Publish {
     pub envelope: Bytes,
     pub warnings: Vec<Fault>,
     pub ticket: Ticket,
+    /// The subscription that leads to where it came from.
+    pub origin: Option<Arc<str>>,
     /// Its share of the queue, given back when the loop takes it. The last of several that came
     /// together holds the share of all.
     pub room: Option<Room>,

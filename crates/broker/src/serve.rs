@@ -66,6 +66,7 @@ impl Turn {
             envelope,
             warnings,
             ticket,
+            origin,
             room,
         } = publish;
         drop(room);
@@ -88,7 +89,7 @@ impl Turn {
         let now = self.clock.now();
         self.batch.messages += 1;
         let result = self
-            .accept(now, &header, &envelope)
+            .accept(now, &header, &envelope, origin.as_deref())
             .map(|accepted| self.receipt(header, accepted, warnings));
         self.batch.effects.push(Effect::Published(ticket, result));
     }
@@ -120,12 +121,17 @@ impl Turn {
         now: Timestamp,
         header: &Arc<Header>,
         envelope: &Bytes,
+        origin: Option<&str>,
     ) -> Result<Accepted, Rejection> {
         self.recall_tasks(header)?;
         let sequence = self.journal.next_sequence();
-        let publication =
-            self.exchange
-                .publish(now, sequence, Arc::clone(header), envelope.clone())?;
+        let publication = self.exchange.publish_from(
+            now,
+            sequence,
+            Arc::clone(header),
+            envelope.clone(),
+            origin,
+        )?;
         if let Some(record) = &publication.record {
             self.append(record);
             // The record's facts: the exchange knows the task that the message only meant.

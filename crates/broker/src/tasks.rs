@@ -149,7 +149,7 @@ impl Handle {
             let (now, header) = (turn.clock.now(), Arc::new(header));
             let result = turn
                 .check_writable()
-                .and_then(|()| turn.accept(now, &header, &envelope));
+                .and_then(|()| turn.accept(now, &header, &envelope, None));
             let result = result.map(|accepted| turn.receipt(header, accepted, warnings));
             let done = move |failed: bool| {
                 drop(reply.send(if failed {

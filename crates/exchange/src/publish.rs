@@ -109,8 +109,24 @@ impl Exchange {
         &mut self,
         now: Timestamp,
         sequence: u64,
+        header: Arc<Header>,
+        envelope: Bytes,
+    ) -> Result<Publication, Rejection> {
+        self.publish_from(now, sequence, header, envelope, None)
+    }
+
+    /// As [`Self::publish`], for a message that came from where the subscription `origin` leads: it is
+    /// not put into that subscription's own place, so that nothing goes back to where it came from.
+    ///
+    /// # Errors
+    /// As [`Self::publish`].
+    pub fn publish_from(
+        &mut self,
+        now: Timestamp,
+        sequence: u64,
         mut header: Arc<Header>,
         envelope: Bytes,
+        origin: Option<&str>,
     ) -> Result<Publication, Rejection> {
         let known = match self.dedupe.standing(&header)? {
             Standing::Repeat(first) => return Ok(repeat(first.sequence)),
@@ -122,7 +138,7 @@ impl Exchange {
             Arc::make_mut(&mut header).task = Some(task);
         }
         let listeners = self.listeners(&header, &verdict);
-        let mut route = self.route(&header, &known, &listeners)?;
+        let mut route = self.route(&header, &known, &listeners, origin)?;
         if let Some(facts) = &header.flow {
             self.flow.accept(&header.id, facts)?;
         }

@@ -98,6 +98,11 @@ impl Subscriptions {
             .insert(name.into(), Subscription { id, deliver_to });
     }
 
+    /// The place of its own that a subscription has, or would have.
+    pub(crate) fn own_place(&self, name: &str) -> Option<PlaceId> {
+        self.by_name.get(name).map(|subscription| subscription.id)
+    }
+
     /// The places of all subscriptions that want this message, perhaps one place several times.
     pub(crate) fn places_for(&self, header: &Header) -> impl Iterator<Item = PlaceId> {
         let ids = self.matcher.matching(header).into_iter().map(PlaceId);

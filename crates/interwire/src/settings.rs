@@ -38,6 +38,8 @@ pub struct Plan {
     /// MCP servers whose tools are offered.
     #[cfg(feature = "mcp")]
     pub mcp_servers: Vec<doors::bridge::McpServer>,
+    /// The settings of the message brokers.
+    pub bus: doors::bus::Settings,
 }
 
 /// Certificates in PEM, by path; empty for none.
@@ -64,6 +66,7 @@ impl Default for Plan {
             http: doors::http::HttpSettings::default(),
             #[cfg(feature = "mcp")]
             mcp_servers: Vec::new(),
+            bus: doors::bus::Settings::default(),
         }
     }
 }

@@ -50,7 +50,7 @@ mod tls;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};
-pub use server::serve;
+pub use server::{serve, serve_with};
 pub use settings::HttpSettings;
 pub use stop::Stop;
 pub use tls::{Tls, TlsError};

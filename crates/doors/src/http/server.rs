@@ -17,6 +17,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use prometheus_client::registry::Registry;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,10 +41,23 @@ const STREAMS_PER_CONNECTION_MAX: u32 = 1_024;
 /// ([`Handle::drain`]), readers are told to come back, and the call returns when all connections are
 /// done or the grace is over. On the second it returns at once.
 pub async fn serve(listener: TcpListener, handle: Handle, settings: HttpSettings, stop: Stop) {
+    serve_with(listener, handle, settings, stop, |_| {}).await;
+}
+
+/// As [`serve`], with what else is shown at `/metrics`: `register` adds it.
+pub async fn serve_with(
+    listener: TcpListener,
+    handle: Handle,
+    settings: HttpSettings,
+    stop: Stop,
+    register: impl FnOnce(&mut Registry),
+) {
     let is_loopback = listener
         .local_addr()
         .is_ok_and(|address| address.ip().is_loopback());
-    let door = Arc::new(Door::new(handle, settings, stop, is_loopback));
+    let mut door = Door::new(handle, settings, stop, is_loopback);
+    register(&mut door.registry);
+    let door = Arc::new(door);
     let host = Arc::new(Host::new(&door));
     tokio::select! {
         never = accept(&listener, &host) => match never {},

@@ -13,6 +13,8 @@ mod drain;
 mod expiry;
 mod groups;
 mod in_band;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod lines;
 mod load;
 mod loops;

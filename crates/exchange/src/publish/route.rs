@@ -24,12 +24,14 @@ const SCAN_MAX: usize = 32;
 
 impl Exchange {
     /// `known` are recipients that had the message before: it does not go to them again. `listeners`
-    /// are parties that get it although it is not addressed to them.
+    /// are parties that get it although it is not addressed to them. It came from where the
+    /// subscription `origin` leads.
     pub(super) fn route(
         &self,
         header: &Header,
         known: &[Party],
         listeners: &[Party],
+        origin: Option<&str>,
     ) -> Result<Route, Fault> {
         let mut route = Route::default();
         match header.intake {
@@ -70,12 +72,13 @@ impl Exchange {
         // What is played again is for those it is played to: others have had the original.
         let original = header.replay_of.is_none().then_some(header);
         let subscriptions = &self.subscriptions;
+        let origin = origin.and_then(|name| subscriptions.own_place(name));
         for place in original
             .into_iter()
             .flat_map(|one| subscriptions.places_for(one))
         {
             let is_known = |party| self.places.inbox(party) == Some(place);
-            if !known.iter().any(is_known) {
+            if Some(place) != origin && !known.iter().any(is_known) {
                 route.add(place);
             }
         }

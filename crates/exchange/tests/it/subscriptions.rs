@@ -86,6 +86,26 @@ fn a_subscription_gets_what_comes_after_it() {
 }
 
 #[test]
+fn what_came_from_where_a_subscription_leads_does_not_go_back_also_after_a_restart() {
+    let mut world = World::new();
+    let there = world.subscribe("there", filter([]), None);
+    let here = world.subscribe("here", filter([]), None);
+    let message = Message::new("m1", &["agent:b"]);
+    let header = std::sync::Arc::new(message.header);
+    let (now, sequence) = (world.now, world.next_sequence());
+    let publication = world
+        .exchange
+        .publish_from(now, sequence, header, message.envelope, Some("there"))
+        .unwrap();
+    world.append(publication.record.as_ref().unwrap());
+    let mut rebuilt = world.rebuilt();
+    for world in [&mut world, &mut rebuilt] {
+        assert_eq!(sequences(&world.pull(there, 9)), [0; 0]);
+        assert_eq!(sequences(&world.pull(here, 9)), [sequence]);
+    }
+}
+
+#[test]
 fn a_name_can_be_used_again_for_a_new_place() {
     let mut world = World::new();
     let old = world.subscribe("s", filter([("type", "a")]), None);

@@ -112,6 +112,7 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let paint = Paint::of_stdout();
     let mut findings = vec![clock(), files_open(), port(&plan).await];
     findings.extend(folder(&plan));
+    findings.extend(buses(&plan).await);
     let is_bad = findings.iter().any(|finding| finding.level == Level::Bad);
     for Finding {
         name,
@@ -180,6 +181,23 @@ async fn port(plan: &Plan) -> Finding {
             "stop what listens there, or choose another with --listen or the setting listen",
         ),
     }
+}
+
+async fn buses(plan: &Plan) -> Vec<Finding> {
+    let found = doors::bus::reach(&plan.bus).await;
+    let finding = |(kind, found): (doors::bus::Kind, Result<String, String>)| {
+        let url = plan.bus.common(kind).shown_url();
+        match found {
+            Ok(what) => Finding::ok(kind.as_str(), format!("{what} at {url}")),
+            Err(why) => Finding::not(
+                kind.as_str(),
+                Level::Bad,
+                format!("{url}: {why}"),
+                "start it or correct its url; until it answers, messages for it wait in the exchange",
+            ),
+        }
+    };
+    found.into_iter().map(finding).collect()
 }
 
 fn folder(plan: &Plan) -> Vec<Finding> {

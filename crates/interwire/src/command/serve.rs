@@ -8,7 +8,9 @@ use crate::failure::{Answer, Failure};
 use crate::settings::{Flag, Plan};
 use crate::{lock, logging, output, tls};
 use broker::{Broker, Durability, Storage};
+use doors::bus::Buses;
 use doors::http::{Stop, Tls};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -86,12 +88,18 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let storage = plan.broker.storage.clone();
     let broker = Broker::open(plan.broker, client::chance::bits())
         .map_err(|error| Failure::Refused(error.to_string()))?;
-    announce(address, plan.http.tls.as_ref(), &storage, durability);
     let stop = Stop::new();
+    let buses = Buses::prepare(&plan.bus, &broker.handle(), &stop).await;
+    let buses = buses.map_err(Failure::Refused)?;
+    announce(address, plan.http.tls.as_ref(), &storage, durability);
     watch(signals, arguments.until_stdin_ends, stop.clone());
     #[cfg(feature = "mcp")]
     let bridges = doors::bridge::Bridges::start(plan.mcp_servers, &broker.handle(), &stop);
-    doors::http::serve(listener, broker.handle(), plan.http, stop).await;
+    let grace = Duration::from_millis(plan.http.drain_grace_ms);
+    let counts = buses.meter();
+    let register = move |registry: &mut _| counts.register(registry);
+    let serving = doors::http::serve_with(listener, broker.handle(), plan.http, stop, register);
+    tokio::join!(serving, buses.run(grace));
     #[cfg(feature = "mcp")]
     bridges.ended().await;
     broker.close().await;

@@ -4,8 +4,9 @@
 //! what the exchange really does.
 
 use super::Plan;
-use super::value::{address, file, flag, folder, whole, word};
+use super::value::{address, bus_name, file, filter, filter_text, flag, folder, whole, word};
 use broker::{Order, Owed};
+use doors::bus::{Direction, Routing};
 use journal::Durability;
 use protocol::{AeePolicy, Mode};
 
@@ -107,6 +108,97 @@ macro_rules! text {
             read: $read,
             write: $write,
         }
+    };
+}
+
+/// Free text.
+macro_rules! words {
+    ($name:literal, $($field:ident).+, $doc:literal) => {
+        text!(
+            $name,
+            $doc,
+            |plan| plan.$($field).+.clone(),
+            |plan, text| {
+                plan.$($field).+ = text.trim().to_owned();
+                Ok(())
+            }
+        )
+    };
+}
+
+/// The address of a message broker; what only the broker may know is not shown.
+macro_rules! bus_url {
+    ($name:literal, $bus:ident, $doc:literal) => {
+        text!(
+            $name,
+            $doc,
+            |plan| plan.bus.$bus.bus.shown_url(),
+            |plan, text| {
+                plan.bus.$bus.bus.url = text.trim().to_owned();
+                Ok(())
+            }
+        )
+    };
+}
+
+macro_rules! bus_prefix {
+    ($name:literal, $bus:ident) => {
+        text!(
+            $name,
+            "First part of every name on the bus.",
+            |plan| plan.bus.$bus.bus.prefix.clone(),
+            |plan, text| bus_name(text).map(|name| plan.bus.$bus.bus.prefix = name)
+        )
+    };
+}
+
+macro_rules! bus_group {
+    ($name:literal, $bus:ident) => {
+        text!(
+            $name,
+            "The name under which exchanges that share the work read.",
+            |plan| plan.bus.$bus.bus.group.clone(),
+            |plan, text| bus_name(text).map(|name| plan.bus.$bus.bus.group = name)
+        )
+    };
+}
+
+macro_rules! bus_direction {
+    ($name:literal, $bus:ident) => {
+        text!(
+            $name,
+            "Which way messages go: in (from the bus into the exchange), out, both.",
+            |plan| plan.bus.$bus.bus.direction.as_str().into(),
+            |plan, text| word(Direction::parse(text), "in, out, both").map(|direction| plan
+                .bus
+                .$bus
+                .bus
+                .direction =
+                direction)
+        )
+    };
+}
+
+macro_rules! bus_filter {
+    ($name:literal, $bus:ident, $field:ident, $doc:literal) => {
+        text!(
+            $name,
+            $doc,
+            |plan| filter_text(&plan.bus.$bus.bus.$field),
+            |plan, text| filter(text).map(|filter| plan.bus.$bus.bus.$field = filter)
+        )
+    };
+}
+
+macro_rules! bus_routing {
+    ($name:literal, $bus:ident) => {
+        text!(
+            $name,
+            "What a message is published under: topic (its topic, else its type), type, source, events (one name for all).",
+            |plan| plan.bus.$bus.bus.out_routing.as_str().into(),
+            |plan, text| word(Routing::parse(text), "topic, type, source, events")
+                .map(|routing| plan.bus.$bus.bus.out_routing = routing)
+        )
     };
 }
 
@@ -572,6 +664,129 @@ pub static SETTINGS: &[Setting] = &[
         0,
         http.drain_retry_ms,
         "Milliseconds after which a drained reader should come back."
+    ),
+    bus_url!(
+        "nats.url",
+        nats,
+        "NATS servers with commas between, such as nats://127.0.0.1:4222; empty for none."
+    ),
+    bus_prefix!("nats.prefix", nats),
+    bus_direction!("nats.direction", nats),
+    bus_filter!(
+        "nats.in_filter",
+        nats,
+        in_filter,
+        "What of the bus is taken in, such as type=task.*&target=agent.b; empty for everything."
+    ),
+    bus_filter!(
+        "nats.out_filter",
+        nats,
+        out_filter,
+        "What of the exchange goes out, such as type=task.*&target=agent.b; empty for everything."
+    ),
+    bus_routing!("nats.out_routing", nats),
+    bus_group!("nats.group", nats),
+    switch!(
+        "nats.jetstream",
+        bus.nats.jetstream,
+        "Read and write a JetStream stream; without it only who listens at the moment gets anything."
+    ),
+    words!(
+        "nats.stream",
+        bus.nats.stream,
+        "The stream; one that has the subjects already is used, else it is made."
+    ),
+    words!(
+        "nats.in_subject",
+        bus.nats.in_subject,
+        "The subjects of the stream that are read, with wildcards; empty for all."
+    ),
+    number!(
+        "nats.ack_wait_ms",
+        500,
+        bus.nats.ack_wait_ms,
+        "Milliseconds after which the server gives a message again that was not confirmed; for a new consumer."
+    ),
+    number!(
+        "nats.duplicate_window_ms",
+        100,
+        bus.nats.duplicate_window_ms,
+        "Milliseconds in which the server knows a repeat; for a new stream."
+    ),
+    words!(
+        "nats.credentials",
+        bus.nats.credentials,
+        "File with the credentials for NATS; empty for none."
+    ),
+    bus_url!(
+        "redis.url",
+        redis,
+        "Redis, such as redis://127.0.0.1:6379/0; empty for none."
+    ),
+    bus_prefix!("redis.prefix", redis),
+    bus_direction!("redis.direction", redis),
+    bus_filter!(
+        "redis.in_filter",
+        redis,
+        in_filter,
+        "What of the bus is taken in, such as type=task.*&target=agent.b; empty for everything."
+    ),
+    bus_filter!(
+        "redis.out_filter",
+        redis,
+        out_filter,
+        "What of the exchange goes out, such as type=task.*&target=agent.b; empty for everything."
+    ),
+    bus_routing!("redis.out_routing", redis),
+    bus_group!("redis.group", redis),
+    words!(
+        "redis.in_streams",
+        bus.redis.in_streams,
+        "Streams that are read, without the prefix, with commas between."
+    ),
+    number!(
+        "redis.entries_max",
+        0,
+        bus.redis.entries_max,
+        "Entries, about, after which the oldest of a stream written here are trimmed; 0 for never."
+    ),
+    number!(
+        "redis.claim_idle_ms",
+        100,
+        bus.redis.claim_idle_ms,
+        "Milliseconds after which what another instance took and did not confirm is taken over."
+    ),
+    bus_url!(
+        "kafka.url",
+        kafka,
+        "Kafka brokers, host:port with commas between; empty for none."
+    ),
+    bus_prefix!("kafka.prefix", kafka),
+    bus_direction!("kafka.direction", kafka),
+    bus_filter!(
+        "kafka.in_filter",
+        kafka,
+        in_filter,
+        "What of the bus is taken in, such as type=task.*&target=agent.b; empty for everything."
+    ),
+    bus_filter!(
+        "kafka.out_filter",
+        kafka,
+        out_filter,
+        "What of the exchange goes out, such as type=task.*&target=agent.b; empty for everything."
+    ),
+    bus_routing!("kafka.out_routing", kafka),
+    bus_group!("kafka.group", kafka),
+    words!(
+        "kafka.in_topics",
+        bus.kafka.in_topics,
+        "Topics that are read, without the prefix, with commas between."
+    ),
+    number!(
+        "kafka.session_timeout_ms",
+        1_000,
+        bus.kafka.session_timeout_ms,
+        "Milliseconds after which the group counts a silent member as gone."
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! Reading and writing the values of settings as text. Errors finish "expected NAME to be ...".
 
+use protocol::Filter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -70,9 +71,42 @@ pub fn word<T>(found: Option<T>, words: &str) -> Result<T, String> {
     found.ok_or_else(|| format!("one of {words}"))
 }
 
+/// A name, or the first part of names, on a message broker.
+pub fn bus_name(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_name = (1..=64).contains(&text.len()) && text.chars().all(allowed);
+    is_name
+        .then(|| text.to_owned())
+        .ok_or_else(|| "letters, digits, - and _, at most 64".into())
+}
+
+/// A filter: `field=value` with `&` between; a field again for another value.
+pub fn filter(text: &str) -> Result<Filter, String> {
+    let parts = text
+        .split('&')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let pairs: Option<Vec<_>> = parts.map(|part| part.split_once('=')).collect();
+    let pairs = pairs.ok_or("a filter such as type=task.*&target=agent.b")?;
+    Filter::from_pairs(pairs).map_err(|refusal| {
+        let detail = &refusal.first().detail;
+        format!("a filter such as type=task.*&target=agent.b ({detail})")
+    })
+}
+
+/// The reverse of [`filter`].
+pub fn filter_text(filter: &Filter) -> String {
+    let terms = filter.terms();
+    let pairs = terms.flat_map(|(field, values)| {
+        let name = field.as_str();
+        values.iter().map(move |value| format!("{name}={value}"))
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{address, whole};
+    use super::{address, bus_name, filter, filter_text, whole};
 
     #[test]
     fn sizes_may_carry_their_unit() {
@@ -91,6 +125,24 @@ mod tests {
             let read = whole::<u32>(text, 1, u64::MAX);
             assert_eq!(read, Err("a whole number of at least 1".into()), "{text}");
         }
+    }
+
+    #[test]
+    fn filters_are_written_as_in_queries() {
+        let read = filter("type=task.*&target=agent.b&type=tool.*").unwrap();
+        assert_eq!(filter_text(&read), "target=agent:b&type=task.*&type=tool.*");
+        assert!(filter("").unwrap().is_unconstrained());
+        assert!(filter("task.*").is_err() && filter("no=x").is_err());
+    }
+
+    #[test]
+    fn names_on_a_bus_have_no_wildcards() {
+        assert_eq!(bus_name("aep"), Ok("aep".into()));
+        assert!(
+            ["", "a.b", "a*", "a b", ">"]
+                .iter()
+                .all(|text| bus_name(text).is_err())
+        );
     }
 
     #[test]

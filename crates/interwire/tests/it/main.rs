@@ -8,6 +8,7 @@
 
 mod backup;
 mod bench;
+mod bus;
 mod cases;
 mod conformance;
 mod deliver;

@@ -1,0 +1,13 @@
+//! Message brokers as doors: real brokers on free ports, killed and started again, and foreign clients in
+//! Python.
+
+mod driver;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod load;
+mod nats;
+#[path = "../../doors/python.rs"]
+mod python;
+mod redis;
+mod server;
+mod watch;
