@@ -18,10 +18,15 @@ mod http;
 mod mcp;
 mod memory;
 mod process;
-#[cfg(feature = "mcp")]
+mod proof;
+#[cfg(any(
+    feature = "mcp",
+    feature = "nats",
+    feature = "redis",
+    feature = "kafka"
+))]
 #[path = "../doors/python.rs"]
 mod python;
-mod proof;
 mod raw;
 mod replay;
 mod serve;

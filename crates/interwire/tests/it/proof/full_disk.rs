@@ -44,7 +44,9 @@ impl SmallDisk {
                 enter,
             };
         }
-        println!("NO SMALL FILE SYSTEM CAN BE MADE HERE; a limit on the length of files stands in");
+        eprintln!(
+            "NO SMALL FILE SYSTEM CAN BE MADE HERE; a limit on the length of files stands in"
+        );
         let script = format!("trap '' XFSZ; ulimit -f {LENGTH_MAX}; exec \"$0\" \"$@\"");
         Self {
             holder: None,
