@@ -44,6 +44,34 @@ async fn an_inbox_keeps_what_came_before_anybody_read_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_reached_nobody_waits_again_in_order_and_nobody_hears_of_an_attempt() {
+    let broker = in_memory();
+    let handle = broker.handle();
+    for id in ["message-1", "message-2", "message-3"] {
+        publish(&handle, &event(id, "agent.b", "{}")).await.unwrap();
+    }
+    let head = handle.head();
+    for _ in 0..20 {
+        let pulled = pull(&handle, "agent.b").await;
+        let seen = pulled
+            .iter()
+            .map(|one| (&*one.entry.header.id, one.attempt));
+        let expected = [("message-1", 1), ("message-2", 1), ("message-3", 1)];
+        assert!(seen.eq(expected), "{pulled:?}");
+        handle.give_back_unseen(ids(&pulled)).await.unwrap();
+    }
+    assert_eq!(handle.head(), head, "nothing is written for it");
+    let pulled = pull(&handle, "agent.b").await;
+    handle.settle(ids(&pulled), Settle::Ack).await.unwrap();
+    handle.give_back_unseen(ids(&pulled)).await.unwrap();
+    assert!(
+        pull(&handle, "agent.b").await.is_empty(),
+        "settled is settled"
+    );
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiting_pull_gets_the_next_message() {
     let broker = in_memory();
     let handle = broker.handle();

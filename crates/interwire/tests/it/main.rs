@@ -8,6 +8,7 @@
 
 mod backup;
 mod bench;
+#[cfg(all(feature = "nats", feature = "redis"))]
 mod bus;
 mod cases;
 mod conformance;
@@ -18,7 +19,7 @@ mod http;
 mod mcp;
 mod memory;
 mod process;
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", all(feature = "nats", feature = "redis")))]
 #[path = "../doors/python.rs"]
 mod python;
 mod raw;

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 pub fn tool(name: &str) -> PathBuf {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     PYTHON
-        .get_or_init(super::python::interpreter)
+        .get_or_init(crate::python::interpreter)
         .with_file_name(name)
 }
 
@@ -22,7 +22,7 @@ pub struct Driver {
 
 impl Driver {
     pub fn start(door: &str, options: &Value) -> Self {
-        let script = super::python::suite().join(format!("drivers/{door}.py"));
+        let script = crate::python::suite().join(format!("drivers/{door}.py"));
         let mut child = Command::new(tool("python"))
             .arg("-u")
             .arg(script)

@@ -6,8 +6,6 @@ mod driver;
 mod kafka;
 mod load;
 mod nats;
-#[path = "../../doors/python.rs"]
-mod python;
 mod redis;
 mod server;
 mod watch;
