@@ -8,6 +8,7 @@
 
 mod backup;
 mod bench;
+#[cfg(all(feature = "nats", feature = "redis"))]
 mod bus;
 mod cases;
 mod conformance;
@@ -19,12 +20,7 @@ mod mcp;
 mod memory;
 mod process;
 mod proof;
-#[cfg(any(
-    feature = "mcp",
-    feature = "nats",
-    feature = "redis",
-    feature = "kafka"
-))]
+#[cfg(any(feature = "mcp", all(feature = "nats", feature = "redis")))]
 #[path = "../doors/python.rs"]
 mod python;
 mod raw;
