@@ -2,6 +2,7 @@
 //!
 //! [`http`] is the one listener that people and agents meet first: JSON over HTTP/1.1 and HTTP/2,
 //! server-sent events and WebSocket. Everything a door knows about the exchange it learns from a
-//! [`broker::Handle`].
+//! [`broker::Handle`]. [`session`] runs AEP sessions over any duplex of text frames.
 
 pub mod http;
+pub mod session;

@@ -160,20 +160,23 @@ impl Machine {
             }
             steps.push(Step::Settle { event, verdict });
         }
-        let sender = header.sender.clone();
+        // AEE and UAI-1 have no word for subscribing: who speaks is served. An AEP peer opens a session
+        // or subscribes, so one that only emits takes nothing away from the readers of its inbox.
+        let speaker = (header.dialect != DialectName::Aep).then(|| header.sender.clone());
         steps.push(Step::Publish {
             about,
             header: Box::new(header),
             warnings,
         });
-        self.attach(now, sender, false, &mut steps);
+        if let Some(speaker) = speaker {
+            self.attach(speaker, false, &mut steps);
+        }
         steps
     }
 
     /// The first party that speaks on the connection is the one it is for.
     fn attach(
         &mut self,
-        _now: Timestamp,
         party: Party,
         is_acknowledged: bool,
         steps: &mut Vec<Step>,
@@ -318,7 +321,7 @@ impl Machine {
             Some(DeliveryMode::AtLeastOnce | DeliveryMode::Replayable)
         );
         self.attached = None;
-        self.attach(now, Party::parse(source), is_acknowledged, &mut steps);
+        self.attach(Party::parse(source), is_acknowledged, &mut steps);
         steps
     }
 
@@ -481,7 +484,7 @@ impl Machine {
             about: Some(about),
             subscription: Box::new(subscription),
         });
-        self.attach(now, header.sender.clone(), false, &mut steps);
+        self.attach(header.sender.clone(), false, &mut steps);
         steps
     }
 

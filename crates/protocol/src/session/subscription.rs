@@ -108,12 +108,11 @@ impl Subscription {
         };
         let from = text("from_cursor");
         let mode = text("delivery_mode").and_then(|word| DeliveryMode::parse(&word));
-        // Who names a cursor wants a replay.
-        let mode = mode.unwrap_or(if from.is_some() {
-            DeliveryMode::Replayable
-        } else {
-            DeliveryMode::BestEffort
-        });
+        // Who names a cursor wants a replay, which a durable place, that begins now, cannot give.
+        let mode = match (mode, &from) {
+            (None | Some(DeliveryMode::AtLeastOnce), Some(_)) => DeliveryMode::Replayable,
+            (mode, _) => mode.unwrap_or_default(),
+        };
         Ok(Self {
             id,
             filter,
