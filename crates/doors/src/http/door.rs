@@ -3,6 +3,7 @@
 use super::consumers::Consumers;
 use super::meter::Meter;
 use super::{HttpSettings, Stop};
+use crate::session::Host;
 use axum::http::HeaderMap;
 use broker::Handle;
 use prometheus_client::registry::Registry;
@@ -34,6 +35,8 @@ pub(crate) struct Door {
     sockets: AtomicU64,
     /// Which sockets read under which name.
     pub consumers: Consumers,
+    /// AEP sessions.
+    pub sessions: Host,
 }
 
 impl Door {
@@ -48,7 +51,9 @@ impl Door {
         handle.meter().register(&mut registry);
         meter.register(&mut registry);
         let end = stop.end();
+        let sessions = Host::new(handle.clone(), settings.sessions(), stop.clone());
         Self {
+            sessions,
             handle,
             settings,
             stop,

@@ -16,6 +16,7 @@ mod deliveries;
 mod delivery_settings;
 mod door;
 mod full;
+mod harmovela;
 mod inbox;
 mod lines;
 mod members;

@@ -44,6 +44,9 @@ pub async fn serve(listener: TcpListener, handle: Handle, settings: HttpSettings
         .is_ok_and(|address| address.ip().is_loopback());
     let door = Arc::new(Door::new(handle, settings, stop, is_loopback));
     let host = Arc::new(Host::new(&door));
+    let sessions = door.sessions.clone();
+    // Aside: nobody who connects has to wait for it.
+    tokio::spawn(async move { sessions.recall().await });
     tokio::select! {
         never = accept(&listener, &host) => match never {},
         () = drain(&door) => {}

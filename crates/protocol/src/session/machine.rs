@@ -147,7 +147,7 @@ impl Machine {
     /// A message for the exchange, and what it says about deliveries of this connection.
     fn carry(
         &mut self,
-        now: Timestamp,
+        _now: Timestamp,
         about: About,
         header: Header,
         warnings: Vec<Fault>,
