@@ -106,7 +106,7 @@ impl Machine {
             return vec![self.refuse(now, &about, closed(&header))];
         }
         if header.dialect != DialectName::Aep || !is_session_family(&header.kind) {
-            return self.carry(now, about, header, warnings);
+            return self.carry(about, header, warnings);
         }
         let limits = Limits {
             bytes_max: text.len(),
@@ -115,7 +115,7 @@ impl Machine {
         match read(text, limits) {
             Ok(document) => match Control::of(&header, document.root()) {
                 Some(control) => self.control(now, about, &header, document.root(), control),
-                None => self.carry(now, about, header, warnings),
+                None => self.carry(about, header, warnings),
             },
             // It was read a moment ago.
             Err(fault) => vec![self.refuse(now, &about, fault)],
@@ -147,7 +147,6 @@ impl Machine {
     /// A message for the exchange, and what it says about deliveries of this connection.
     fn carry(
         &mut self,
-        _now: Timestamp,
         about: About,
         header: Header,
         warnings: Vec<Fault>,
