@@ -152,6 +152,7 @@ codes! {
     }
     UnsupportedVersion {
         UnsupportedVersion = "unsupported_version", "the protocol version is not spoken here";
+        UnsupportedProfile = "unsupported_profile", "a required profile is not supported here";
     }
     TooLarge {
         TooLarge = "too_large", "the envelope or body is over the size limit";
@@ -179,6 +180,7 @@ codes! {
         // AEP.
         InvalidEventType = "invalid_event_type", "the event type is not in the registry";
         SubscriptionRejected = "subscription_rejected", "the subscription request cannot be served";
+        InvalidCapability = "invalid_capability", "the session asks for what may not be granted";
         InvalidCommand = "invalid_command", "the command lacks what it needs";
         InvalidQuery = "invalid_query", "the query lacks what it needs";
         BudgetExceeded = "budget_exceeded", "the cost is over the remaining budget";
@@ -245,6 +247,8 @@ codes! {
         AmbiguousId = "ambiguous_id", "several senders used this id";
         SubscriptionConflict = "subscription_conflict", "the name already stands for another subscription";
         LeaseLost = "lease_lost", "the delivery was handed to someone else or already settled";
+        SessionConflict = "session_conflict", "the session cannot be opened here now";
+        SessionClosed = "session_closed", "the session has ended";
     }
     IllegalTransition {
         DuplicateTask = "duplicate_task", "a task of that id is already known";
@@ -263,6 +267,7 @@ codes! {
     }
     NoAnswer {
         NoReply = "no_reply", "the task has not ended in the time that was given";
+        SessionTimeout = "session_timeout", "nothing was heard of the session's peer for three heartbeats";
     }
     Draining {
         Draining = "draining", "the exchange is shutting down";

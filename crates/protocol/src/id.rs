@@ -106,6 +106,12 @@ impl Ulid {
             .map(Self)
     }
 
+    /// All 128 bits.
+    #[must_use]
+    pub fn bits(self) -> u128 {
+        self.0
+    }
+
     /// The moment it carries.
     #[must_use]
     pub fn time(self) -> Timestamp {

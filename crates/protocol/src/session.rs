@@ -1,6 +1,31 @@
-//! The session life cycle: states and the moves between them (AEP 3.1).
+//! AEP sessions (AEP 3, 4, 7): the table of states, and a machine that is told what was heard and says
+//! what to do.
 //!
-//! Pure table. Heartbeats, time and transports belong to whoever holds sessions.
+//! Pure. [`Machine`] is one side of one connection: text and time go in, [`Step`]s come out. It opens no
+//! socket, reads no clock and stores nothing; who drives it brings the truth about the exchange as
+//! [`Capabilities`]. A connection that never opens a session is served all the same.
+
+mod about;
+mod capabilities;
+mod control;
+mod machine;
+mod offer;
+mod parked;
+mod speech;
+mod step;
+mod subscription;
+#[cfg(test)]
+mod table_tests;
+#[cfg(test)]
+mod tests;
+
+pub use about::About;
+pub use capabilities::{Capabilities, DELIVERY_MODES, FEATURES, PROFILES};
+pub use machine::Machine;
+pub use offer::Offer;
+pub use parked::{Parked, key};
+pub use step::{Accepted, Ending, Step, Verdict};
+pub use subscription::{DeliveryMode, Place, Subscription};
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -69,41 +94,6 @@ impl SessionState {
                 | SessionMove::Disconnect
                 | SessionMove::Fail,
             ) => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::SessionMove::{Close, Disconnect, Fail, Open, Ready};
-    use super::SessionState;
-
-    fn walk(steps: &[super::SessionMove]) -> Option<SessionState> {
-        steps
-            .iter()
-            .try_fold(SessionState::Created, |state, step| state.after(*step))
-    }
-
-    #[test]
-    fn a_session_is_opened_then_ready_then_closed() {
-        assert_eq!(walk(&[Open, Ready]), Some(SessionState::Ready));
-        assert_eq!(walk(&[Open, Ready, Close]), Some(SessionState::Closed));
-        assert_eq!(walk(&[Open, Ready, Fail]), Some(SessionState::Error));
-        assert_eq!(walk(&[Disconnect]), Some(SessionState::Closed));
-    }
-
-    #[test]
-    fn no_step_is_skipped_and_nothing_follows_the_end() {
-        for steps in [
-            &[Ready][..],
-            &[Close],
-            &[Open, Open],
-            &[Open, Ready, Ready],
-            &[Open, Close, Open],
-            &[Open, Fail, Close],
-            &[Open, Ready, Close, Disconnect],
-        ] {
-            assert_eq!(walk(steps), None, "{steps:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::consumers::Consumers;
 use super::meter::Meter;
 use super::{HttpSettings, Stop};
+use crate::session::Host;
 use axum::http::HeaderMap;
 use broker::Handle;
 use prometheus_client::registry::Registry;
@@ -37,6 +38,8 @@ pub(crate) struct Door {
     /// Hosts that speak MCP.
     #[cfg(feature = "mcp")]
     pub mcp: crate::mcp::http::Sessions,
+    /// AEP sessions.
+    pub sessions: Host,
 }
 
 impl Door {
@@ -51,7 +54,9 @@ impl Door {
         handle.meter().register(&mut registry);
         meter.register(&mut registry);
         let end = stop.end();
+        let sessions = Host::new(handle.clone(), settings.sessions(), stop.clone());
         Self {
+            sessions,
             handle,
             settings,
             stop,

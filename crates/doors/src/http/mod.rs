@@ -17,6 +17,7 @@ mod delivery_settings;
 pub(crate) mod door;
 mod full;
 mod grpc;
+mod harmovela;
 pub(crate) mod inbox;
 mod lines;
 mod mcp;

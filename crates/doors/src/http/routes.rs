@@ -8,7 +8,7 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, conversations, dead_letters, deliveries, inbox, mcp, messages, openapi, operations,
+    ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi, operations,
     origin, places, receipts, socket, stream, subscriptions, tasks, validate,
 };
 use axum::Router;
@@ -157,6 +157,10 @@ routes! {
         "What an MCP session is told, as server-sent events";
     Delete "/mcp" "end_mcp" mcp::mcp,
         "End an MCP session";
+    Get "/harmovela" "harmovela" harmovela::open,
+        "An AEP session over WebSocket";
+    Get "/aep" "aep" harmovela::open,
+        "An AEP session over WebSocket, under the older name";
     Get "/v1/openapi.json" "openapi" openapi::openapi,
         "This description";
     Get "/healthz" "healthz" operations::healthz,
@@ -181,7 +185,7 @@ pub(crate) fn router(door: &Arc<Door>) -> Router {
         for route in &routes {
             let (door, route) = (Arc::clone(door), *route);
             let mut filter = route.verb.filter();
-            if route.path == "/v1/socket" {
+            if matches!(route.path, "/v1/socket" | "/harmovela" | "/aep") {
                 // A WebSocket over HTTP/2 opens with CONNECT (RFC 8441).
                 filter = filter.or(MethodFilter::CONNECT);
             }

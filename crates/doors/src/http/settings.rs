@@ -1,6 +1,7 @@
 //! What the HTTP door can be told. Every limit has a unit in its name.
 
 use super::Tls;
+use crate::session::SessionSettings;
 use std::time::Duration;
 
 /// Settings of the HTTP door. The largest single envelope is the broker's rule, not a setting here.
@@ -16,6 +17,11 @@ pub struct HttpSettings {
     pub head_wait_ms: u64,
     /// Milliseconds between keep-alive comments (server-sent events) or pings (WebSocket).
     pub keep_alive_ms: u64,
+    /// Milliseconds between the heartbeats of an AEP session whose peer says nothing about them; 0 is
+    /// off.
+    pub session_heartbeat_ms: u64,
+    /// Milliseconds for which an AEP session that lost its connection can be resumed.
+    pub session_resume_ms: u64,
     /// Publishes in flight on one socket or in one NDJSON body.
     pub in_flight_max: usize,
     /// Bytes of one socket frame beyond the largest envelope.
@@ -66,6 +72,8 @@ impl Default for HttpSettings {
             body_wait_ms: 30_000,
             head_wait_ms: 60_000,
             keep_alive_ms: 15_000,
+            session_heartbeat_ms: 0,
+            session_resume_ms: 300_000,
             in_flight_max: 1_024,
             socket_frame_room_bytes: 64 << 10,
             socket_readers_max: 1_024,
@@ -91,6 +99,20 @@ impl Default for HttpSettings {
 impl HttpSettings {
     pub(crate) fn keep_alive(&self) -> Duration {
         Duration::from_millis(self.keep_alive_ms.max(1))
+    }
+
+    /// What the sessions of this door are told.
+    pub(crate) fn sessions(&self) -> SessionSettings {
+        SessionSettings {
+            transports: vec!["websocket", "sse"],
+            heartbeat_ms: self.session_heartbeat_ms,
+            resume_ms: self.session_resume_ms,
+            subscriptions_max: self.socket_readers_max,
+            in_flight_max: self.in_flight_max,
+            keep_alive_ms: self.keep_alive_ms,
+            drain_retry_ms: self.drain_retry_ms,
+            ..SessionSettings::default()
+        }
     }
 
     pub(crate) fn write_stall(&self) -> Duration {

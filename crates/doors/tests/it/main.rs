@@ -12,6 +12,7 @@ mod deliveries;
 mod drain;
 mod expiry;
 mod groups;
+mod harmovela;
 mod in_band;
 #[cfg(feature = "kafka")]
 mod kafka;

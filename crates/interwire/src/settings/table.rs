@@ -557,6 +557,18 @@ pub static SETTINGS: &[Setting] = &[
         "Milliseconds between keep-alive comments or pings."
     ),
     number!(
+        "http.session_heartbeat_ms",
+        0,
+        http.session_heartbeat_ms,
+        "Milliseconds between the heartbeats of an AEP session whose peer says nothing about them; 0 is off."
+    ),
+    number!(
+        "http.session_resume_ms",
+        0,
+        http.session_resume_ms,
+        "Milliseconds for which an AEP session that lost its connection can be resumed."
+    ),
+    number!(
         "http.in_flight_max",
         1,
         http.in_flight_max,

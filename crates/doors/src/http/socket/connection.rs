@@ -280,14 +280,18 @@ impl Connection {
     }
 }
 
-/// The close code for what the library could not read.
 fn unreadable(error: axum::Error) -> End {
+    unreadable_code(error).map_or(End::Gone, End::Unreadable)
+}
+
+/// The close code for what the library could not read; none when the peer is simply gone.
+pub(crate) fn unreadable_code(error: axum::Error) -> Option<u16> {
     match error.into_inner().downcast_ref::<SocketError>() {
-        Some(SocketError::Capacity(_)) => End::Unreadable(close_code::SIZE),
-        Some(SocketError::Utf8(_)) => End::Unreadable(close_code::INVALID),
+        Some(SocketError::Capacity(_)) => Some(close_code::SIZE),
+        Some(SocketError::Utf8(_)) => Some(close_code::INVALID),
         // How a peer that dies is seen.
-        Some(SocketError::Protocol(ProtocolError::ResetWithoutClosingHandshake)) => End::Gone,
-        Some(SocketError::Protocol(_)) => End::Unreadable(close_code::PROTOCOL),
-        Some(_) | None => End::Gone,
+        Some(SocketError::Protocol(ProtocolError::ResetWithoutClosingHandshake)) => None,
+        Some(SocketError::Protocol(_)) => Some(close_code::PROTOCOL),
+        Some(_) | None => None,
     }
 }

@@ -4,8 +4,9 @@ use super::connection::Connection;
 use crate::http::call::{Answer, Call};
 use crate::http::problem::bad_request;
 use axum::extract::FromRequestParts as _;
-use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::http::HeaderValue;
+use std::sync::Arc;
 
 /// The one subprotocol of this route.
 const SUBPROTOCOL: &str = "interwire.v1";
@@ -23,14 +24,31 @@ const HARD_LIMIT_FACTOR: usize = 4;
 pub(crate) async fn open(call: Call) -> Answer {
     call.door.refuse_late()?;
     call.no_query()?;
+    let (door, peer, request_id) = (
+        Arc::clone(&call.door),
+        Arc::clone(&call.peer),
+        call.request_id.clone(),
+    );
+    upgrade(call, &[SUBPROTOCOL], |socket| async move {
+        Connection::new(door, peer, request_id, socket).run().await;
+    })
+    .await
+}
+
+/// Upgrades a request to a socket that `serve` serves. The first of `subprotocols` that the peer offers
+/// is chosen; a peer that offers none of them is refused, and one that offers nothing is served.
+pub(crate) async fn upgrade<S>(
+    call: Call,
+    subprotocols: &'static [&'static str],
+    serve: impl FnOnce(WebSocket) -> S + Send + 'static,
+) -> Answer
+where
+    S: Future<Output = ()> + Send,
+{
     let Call {
-        door,
-        request_id,
-        peer,
-        mut parts,
-        ..
+        door, mut parts, ..
     } = call;
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
+    let mut upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
         .await
         .map_err(|refused| {
             bad_request(
@@ -38,17 +56,18 @@ pub(crate) async fn open(call: Call) -> Answer {
                 format!("expected a WebSocket handshake (RFC 6455), got none: {refused}"),
             )
         })?;
-    let mut upgrade = upgrade;
     let offered: Vec<_> = upgrade
         .requested_protocols()
         .filter_map(|protocol| protocol.to_str().ok())
         .map(str::to_owned)
         .collect();
-    if offered.iter().any(|protocol| protocol == SUBPROTOCOL) {
-        upgrade.set_selected_protocol(HeaderValue::from_static(SUBPROTOCOL));
+    let is_offered = |ours: &&&'static str| offered.iter().any(|theirs| theirs == **ours);
+    if let Some(chosen) = subprotocols.iter().find(is_offered) {
+        upgrade.set_selected_protocol(HeaderValue::from_static(chosen));
     } else if !offered.is_empty() {
         let detail = format!(
-            "expected the subprotocol {SUBPROTOCOL}, got {}",
+            "expected the subprotocol {}, got {}",
+            subprotocols.join(" or "),
             offered.join(", ")
         );
         return Err(bad_request("", detail));
@@ -69,6 +88,6 @@ pub(crate) async fn open(call: Call) -> Answer {
         .max_frame_size(hard_max)
         .on_upgrade(move |socket| async move {
             let _token = token;
-            Connection::new(door, peer, request_id, socket).run().await;
+            serve(socket).await;
         }))
 }

@@ -19,4 +19,6 @@ mod watch_task;
 mod work;
 mod writer;
 
-pub(crate) use handshake::open;
+pub(crate) use connection::unreadable_code;
+pub(crate) use handshake::{open, upgrade};
+pub(crate) use writer::{Broken, Writer};

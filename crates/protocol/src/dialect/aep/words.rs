@@ -41,6 +41,11 @@ pub fn of_code(code: Code) -> &'static str {
             "subscription_rejected"
         }
         Code::SubscriptionConflict => "subscription_error",
+        Code::SessionConflict => "session_error",
+        Code::SessionClosed => "session_closed",
+        Code::SessionTimeout => "session_timeout",
+        Code::UnsupportedProfile => "unsupported_profile",
+        Code::InvalidCapability => "invalid_capability",
         Code::NotAnEnvelope | Code::ForeignFormat => "invalid_envelope",
         other => of_class(other.class()),
     }
