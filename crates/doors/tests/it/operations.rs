@@ -63,7 +63,7 @@ async fn the_description_is_served() {
 #[tokio::test]
 async fn cleartext_http_2_is_spoken_on_the_same_port() {
     let world = World::start().await;
-    let client = reqwest::Client::builder()
+    let client = crate::world::http_client()
         .http2_prior_knowledge()
         .build()
         .unwrap();

@@ -20,6 +20,13 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("an answer in time")
 }
 
+/// The library wants to be told who does its cryptography, also where there is none.
+pub fn http_client() -> reqwest::ClientBuilder {
+    // An error says that it was told before.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder()
+}
+
 pub struct World {
     pub address: SocketAddr,
     pub handle: Handle,
@@ -51,7 +58,7 @@ impl World {
         let address = listener.local_addr().expect("an address");
         let (handle, stop) = (broker.handle(), Stop::new());
         let server = tokio::spawn(serve(listener, handle.clone(), http, stop.clone()));
-        let client = reqwest::Client::new();
+        let client = http_client().build().unwrap();
         Self {
             address,
             handle,
