@@ -1,7 +1,6 @@
 //! T4: SIGKILL under load. A receipt is a promise, and so is the answer to an acknowledgement
 //! (ARCHITECTURE 6.1, 6.2). The same with a disk that drops unsynced writes is in `testkit`.
-//!
-//! `INTERWIRE_CRASH_ROUNDS` shortens or lengthens it.
+//! More goes on, for as long as is asked, in `proof::kills`.
 
 use crate::process::{Exchange, task};
 use client::{Client, Filter, From, Place, Receipt};
@@ -15,12 +14,7 @@ use tokio::sync::Notify;
 const CONNECTIONS: usize = 8;
 const PUBLISHES: usize = 1_000;
 
-fn rounds() -> usize {
-    std::env::var("INTERWIRE_CRASH_ROUNDS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(20)
-}
+const ROUNDS: usize = 20;
 
 /// Counts receipts and says when it is time to die.
 #[derive(Default)]
@@ -57,7 +51,7 @@ fn every_receipt_and_every_acknowledgement_survives_a_kill_at_any_moment() {
         .unwrap();
     let mut exchange = Exchange::on(folder.path());
     let mut all = Promised::default();
-    for round in 0..rounds() {
+    for round in 0..ROUNDS {
         let seed = client::chance::bits();
         let length = 1 + usize::try_from(seed % (PUBLISHES as u64 - 1)).unwrap();
         println!("round {round}: killed after {length} receipts");

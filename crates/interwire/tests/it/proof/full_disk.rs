@@ -5,7 +5,7 @@
 
 use super::letters::letter;
 use super::witness::{Record, Witness};
-use super::work::{TERMS, finish, places, prepare};
+use super::work::{Fuse, TERMS, finish, places, prepare, publish_over_socket};
 use crate::process::Exchange;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -16,6 +16,8 @@ const LARGE: &str = "size=200m";
 /// In blocks of 512 bytes.
 const LENGTH_MAX: &str = "4000";
 const SENDERS: usize = 4;
+/// The first, twenty-one over HTTP and five over a socket.
+const REFUSED: usize = 27;
 
 /// A small file system that lives as long as this.
 struct SmallDisk {
@@ -126,7 +128,20 @@ async fn a_full_disk_ends_writing_and_takes_nothing_back() {
         let (message, envelope) = letter("full", more % SENDERS, more);
         witness.publish(&message, &envelope).await.unwrap();
     }
-    assert_eq!(refused(&record), 21, "nothing is taken after the first");
+    let (message, envelope) = letter("full", 0, number + 20);
+    let call = record.ask(Call::Publish { message });
+    let refusal = witness.client.publish(envelope).await.unwrap_err();
+    let problem = refusal.problem().unwrap();
+    let told = (problem.status, problem.code.as_str(), problem.retryable);
+    assert_eq!(told, (503, "storage_failed", true));
+    record.answer(call, Answer::Refused(problem.code.clone()));
+    let (never, run) = (Fuse::of(usize::MAX), "socket".to_owned());
+    publish_over_socket(witness.clone(), never, run, 0, 5).await;
+    assert_eq!(
+        refused(&record),
+        REFUSED,
+        "nothing is taken after the first"
+    );
     assert!(!witness.read().await.is_empty());
     exchange.kill();
     record.died();
@@ -146,7 +161,7 @@ async fn a_full_disk_ends_writing_and_takes_nothing_back() {
         _ => 0,
     });
     println!("{taken} receipts, the last of them after there was room again");
-    assert_eq!(taken + 21, asked);
+    assert_eq!(taken + REFUSED, asked);
     record.check("full-disk");
 }
 

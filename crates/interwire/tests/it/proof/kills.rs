@@ -1,26 +1,31 @@
 //! SIGKILL at any moment, round after round on one folder, with everything going on at once: sixteen
-//! publishers, groups of consumers, durable subscriptions, live readers, tasks and messages with
-//! deadlines. Nothing that was promised is lost, nothing goes to the wrong reader, repeats say so.
+//! publishers, senders that repeat what they sent before the last kill, groups of consumers, durable
+//! subscriptions, inboxes, live readers, tasks and messages with deadlines. Nothing that was promised
+//! is lost, nothing goes to the wrong reader, repeats say so, and every task ends once.
 //!
-//! `INTERWIRE_CRASH_ROUNDS` shortens or lengthens it.
+//! `INTERWIRE_CRASH_ROUNDS` shortens or lengthens it: `./test --kill-rounds N`.
 
 use super::witness::{Record, Witness};
 use super::work::{
-    Fuse, Position, TERMS, consume, finish, follow_socket, follow_stream, places, prepare,
-    publish_over_http, publish_over_socket,
+    Fuse, Letter, Position, TERMS, consume, finish, follow_socket, follow_stream, places, prepare,
+    publish_over_http, publish_over_socket, repeat,
 };
 use crate::process::Exchange;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use testkit::Random;
-use testkit::history::{Answer, Wants, What, inbox, subscription};
+use testkit::history::{Answer, Call, EXCHANGE, How, Wants, inbox, subscription};
 
 const PUBLISHERS: usize = 16;
 /// Letters of one publisher in one round, at most.
 const LETTERS: usize = 60;
+/// Letters of the round before that are sent again.
+const REPEATS: usize = 40;
+/// When the publishers are done and the consumers find nothing more, there may never be enough answers.
+const ROUND_MAX: Duration = Duration::from_secs(3);
 
 fn rounds() -> usize {
     let rounds = std::env::var("INTERWIRE_CRASH_ROUNDS").ok();
-    rounds.and_then(|text| text.parse().ok()).unwrap_or(8)
+    rounds.and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 
 #[test]
@@ -43,23 +48,68 @@ fn nothing_is_lost_or_goes_astray_whenever_the_process_is_killed() {
         Position::start(Wants::Everything),
         Position::start(Wants::Topic("ops.state".into())),
     ];
+    let mut sent = Vec::new();
     let mut seen = Numbers::of(&record);
     for round in 0..rounds() {
         let exchange = Exchange::on(folder.path());
         let began = Instant::now();
-        let length = 1 + random.index(PUBLISHERS * LETTERS);
-        let work = one_round(exchange, &record, round, length, &mut random, positions);
-        positions = runtime.block_on(work);
+        // Often after the publishers have ended, and the consumers have not.
+        let length = 1 + random.index(2 * PUBLISHERS * LETTERS);
+        let again = some(sent, &mut random);
+        let work = one_round(
+            exchange,
+            &record,
+            round,
+            length,
+            &mut random,
+            positions,
+            again,
+        );
+        (positions, sent) = runtime.block_on(work);
         let all = Numbers::of(&record);
         let (took, told) = (began.elapsed().as_millis(), all.since(&seen));
-        println!("round {round:>3}: killed after {length:>3} answers, {took:>5} ms: {told}");
+        println!("round {round:>3}: killed at answer {length:>4}, {took:>5} ms: {told}");
         seen = all;
     }
     let exchange = Exchange::on(folder.path());
     let witness = Witness::new(&exchange.url, &record);
-    runtime.block_on(finish(&witness, &places(PUBLISHERS)));
-    println!("{} kills, and in all {}", rounds(), Numbers::of(&record));
+    let journal = runtime.block_on(finish(&witness, &places(PUBLISHERS)));
+    let by_exchange = journal.iter().filter(|one| one.sender == EXCHANGE);
+    let timed_out = by_exchange.filter(|one| one.ends.is_some()).count();
+    let expired = runtime.block_on(expired(&witness));
+    println!("{} rounds, and in all {}", rounds(), Numbers::of(&record));
+    println!("{expired} messages expired, {timed_out} tasks ran out of time");
     record.check("kills");
+}
+
+/// Some of what was sent, in any order. What is of use for a while only would be another message.
+fn some(mut letters: Vec<Letter>, random: &mut Random) -> Vec<Letter> {
+    letters.retain(|(message, _)| message.deadline.is_none());
+    let mut some = Vec::new();
+    while some.len() < REPEATS && !letters.is_empty() {
+        some.push(letters.swap_remove(random.index(letters.len())));
+    }
+    some
+}
+
+/// How many messages that were of use for a while came to nobody in time. None still waits.
+async fn expired(witness: &Witness) -> usize {
+    let mut count = 0;
+    for message in witness.record.messages() {
+        if message.deadline.is_none() || message.task.is_some() {
+            continue;
+        }
+        // Without a receipt it may never have come.
+        let Ok(receipt) = witness.client.receipt(&message.key, None).await else {
+            continue;
+        };
+        for recipient in &receipt.recipients {
+            let state = recipient.state.as_str();
+            assert!(!["waiting", "leased"].contains(&state), "{recipient:?}");
+            count += usize::from(state == "expired");
+        }
+    }
+    count
 }
 
 async fn one_round(
@@ -69,13 +119,15 @@ async fn one_round(
     length: usize,
     random: &mut Random,
     positions: Vec<Position>,
-) -> Vec<Position> {
+    again: Vec<Letter>,
+) -> (Vec<Position>, Vec<Letter>) {
     let fuse = Fuse::of(length);
     let witness = || Witness::new(&exchange.url, record);
-    let mut tasks = Vec::new();
+    let mut publishers = Vec::new();
+    let mut tasks = vec![tokio::spawn(repeat(witness(), again))];
     for sender in 0..PUBLISHERS {
         let (fuse, run) = (fuse.clone(), round.to_string());
-        tasks.push(if sender % 2 == 0 {
+        publishers.push(if sender % 2 == 0 {
             tokio::spawn(publish_over_http(witness(), fuse, run, sender, LETTERS))
         } else {
             tokio::spawn(publish_over_socket(witness(), fuse, run, sender, LETTERS))
@@ -86,6 +138,8 @@ async fn one_round(
         (inbox("agent:c"), 2),
         (subscription("everything"), 2),
         (subscription("channel"), 1),
+        (inbox("agent:sender0"), 1),
+        (inbox("agent:sender1"), 1),
     ];
     for (from, consumers) in groups {
         for number in 0..consumers {
@@ -102,56 +156,68 @@ async fn one_round(
             tokio::spawn(follow_socket(witness(), position))
         });
     }
-    fuse.is_burnt().await;
+    drop(tokio::time::timeout(ROUND_MAX, fuse.is_burnt()).await);
     exchange.kill();
     for task in tasks {
         task.await.unwrap();
+    }
+    let mut sent = Vec::new();
+    for publisher in publishers {
+        sent.extend(publisher.await.unwrap());
     }
     let mut positions = Vec::new();
     for reader in readers {
         positions.push(reader.await.unwrap());
     }
     record.died();
-    positions
+    (positions, sent)
 }
 
 /// What has been seen so far.
-struct Numbers([(&'static str, usize); 6]);
+struct Numbers([(&'static str, usize); 8]);
 
 impl Numbers {
     fn of(record: &Record) -> Self {
-        let count = |of: &dyn Fn(&Answer) -> usize| {
-            record.sum(|what| match what {
-                What::Answered { answer, .. } => of(answer),
-                What::Called { .. } | What::Abandoned { .. } | What::Died => 0,
+        let receipts = |is_repeat: bool| {
+            record.sum_answers(|_, answer| {
+                let found =
+                    matches!(answer, Answer::Receipt { duplicate, .. } if *duplicate == is_repeat);
+                usize::from(found)
             })
         };
-        let delivered = |answer: &Answer, is_repeat: bool| match answer {
-            Answer::Delivered(found) => found
-                .iter()
-                .filter(|one| !is_repeat || one.redelivered)
-                .count(),
-            _ => 0,
+        let delivered = |is_repeat: bool| {
+            record.sum_answers(|_, answer| match answer {
+                Answer::Delivered(found) => {
+                    let counts = found.iter().filter(|one| one.redelivered == is_repeat);
+                    counts.count()
+                }
+                _ => 0,
+            })
         };
-        let settled = |answer: &Answer, is_late: bool| match answer {
-            Answer::Settled(results) => results
-                .iter()
-                .filter(|one| one.is_some() == is_late)
-                .count(),
-            _ => 0,
+        let settled = |is_ack: bool, is_late: bool| {
+            record.sum_answers(|ask, answer| match (ask, answer) {
+                (Call::Settle { how, .. }, Answer::Settled(results))
+                    if is_late || (*how == How::Ack) == is_ack =>
+                {
+                    let counts = results.iter().filter(|one| one.is_some() == is_late);
+                    counts.count()
+                }
+                _ => 0,
+            })
         };
-        let dead = |answer: &Answer| match answer {
+        let dead = record.sum_answers(|_, answer| match answer {
             Answer::Dead(letters) => letters.len(),
             _ => 0,
-        };
-        let receipt = |answer: &Answer| usize::from(matches!(answer, Answer::Receipt { .. }));
+        });
         Self([
-            ("receipts", count(&receipt)),
-            ("deliveries", count(&|answer| delivered(answer, false))),
-            ("repeats", count(&|answer| delivered(answer, true))),
-            ("settled", count(&|answer| settled(answer, false))),
-            ("settled too late", count(&|answer| settled(answer, true))),
-            ("dead letters", count(&dead)),
+            ("receipts", receipts(false)),
+            ("receipts of repeats", receipts(true)),
+            ("first deliveries", delivered(false)),
+            ("redeliveries", delivered(true)),
+            ("acks", settled(true, false)),
+            ("other words", settled(false, false)),
+            ("words too late", settled(true, true)),
+            ("dead letters", dead),
         ])
     }
 

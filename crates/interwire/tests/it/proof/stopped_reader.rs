@@ -7,13 +7,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use protocol::Timestamp;
 use protocol::dialect::aee::Aee;
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Together far more than all buffers between two processes take.
-const LETTERS: usize = 1_500;
+/// Together far more than all buffers between two processes take, and than the exchange may keep.
+const LETTERS: usize = 4_000;
 const PAYLOAD_BYTES: usize = 8 << 10;
+const RING_BYTES: usize = 1 << 20;
 
 fn letter(number: usize) -> String {
     let text = "x".repeat(PAYLOAD_BYTES);
@@ -29,7 +31,15 @@ fn id(number: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holds_nobody_up_and_misses_nothing() {
-    let exchange = Exchange::in_memory();
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = Exchange::start(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        folder.path().to_str().unwrap(),
+        "--set",
+        &format!("ring_bytes_max={RING_BYTES}"),
+    ]);
     let client = exchange.client();
     client.publish(letter(0)).await.unwrap();
     let mut child = interwire(&[
@@ -51,10 +61,18 @@ async fn holds_nobody_up_and_misses_nothing() {
     let process = Pid::from_raw(child.id().try_into().unwrap());
     kill(process, Signal::SIGSTOP).unwrap();
 
+    let before = memory_bytes(&exchange);
     let consuming = tokio::spawn(consume(client.clone()));
     let socket = client.socket().await.unwrap();
+    let mut under_way = VecDeque::new();
     for number in 1..LETTERS {
-        socket.publish(letter(number)).await.unwrap();
+        under_way.push_back(socket.submit(letter(number)).await.unwrap());
+        if under_way.len() == 32 {
+            under_way.pop_front().unwrap().receipt().await.unwrap();
+        }
+    }
+    for submitted in under_way {
+        submitted.receipt().await.unwrap();
     }
     // Others have all of it while it stands still.
     consuming.await.unwrap();
@@ -66,6 +84,9 @@ async fn holds_nobody_up_and_misses_nothing() {
             seen += 1;
         }
     }
+    let grown = memory_bytes(&exchange).saturating_sub(before);
+    println!("the exchange grew by {grown} bytes while {LETTERS} letters passed");
+    assert!(grown < LETTERS * PAYLOAD_BYTES / 2);
     kill(process, Signal::SIGCONT).unwrap();
     for number in 1..LETTERS {
         let line = lines.next().unwrap().unwrap();
@@ -73,6 +94,15 @@ async fn holds_nobody_up_and_misses_nothing() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// What the process has in memory; nothing where the system does not tell.
+fn memory_bytes(exchange: &Exchange) -> usize {
+    let path = format!("/proc/{}/status", exchange.id());
+    let status = std::fs::read_to_string(path).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.map_or("0", |line| line.trim().trim_end_matches(" kB"));
+    kibibytes.parse::<usize>().unwrap() << 10
 }
 
 /// Acknowledges every letter.

@@ -2,6 +2,7 @@
 
 use client::{Client, DeliverySettings, Error, Event, Filter, From, Place};
 use protocol::{Act, Header, Rules, Timestamp, decode};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,6 +47,34 @@ impl Record {
     pub fn sum(&self, count: impl Fn(&What) -> usize) -> usize {
         let lines = self.lines.lock().unwrap();
         lines.iter().map(|line| count(&line.what)).sum()
+    }
+
+    /// Adds up what is counted of each call that was answered.
+    pub fn sum_answers(&self, count: impl Fn(&Call, &Answer) -> usize) -> usize {
+        let lines = self.lines.lock().unwrap();
+        let mut asked = HashMap::new();
+        let mut sum = 0;
+        for line in lines.iter() {
+            match &line.what {
+                What::Called { call, ask } => drop(asked.insert(call, ask)),
+                What::Answered { call, answer } => sum += count(asked[call], answer),
+                What::Abandoned { .. } | What::Died => {}
+            }
+        }
+        sum
+    }
+
+    /// Every message that somebody sent, each once.
+    pub fn messages(&self) -> Vec<Message> {
+        let lines = self.lines.lock().unwrap();
+        let sent = lines.iter().filter_map(|line| match &line.what {
+            What::Called {
+                ask: Call::Publish { message },
+                ..
+            } => Some((message.print, message.clone())),
+            _ => None,
+        });
+        sent.collect::<BTreeMap<_, _>>().into_values().collect()
     }
 
     /// Judges it all. What is wrong is told, and the history is kept to be looked at.

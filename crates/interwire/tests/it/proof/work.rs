@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use testkit::Random;
-use testkit::history::{Answer, Call, How, TaskStep, Terms, Wants, What, inbox, subscription};
+use testkit::history::{
+    Answer, Call, How, Message, Stored, TaskStep, Terms, Wants, What, inbox, subscription,
+};
 use tokio::sync::Notify;
 
 /// Short leases and waits, so that much happens in little time.
@@ -72,16 +74,22 @@ impl Fuse {
     }
 }
 
-/// Publishes one after the other until the exchange is gone or `most` were sent.
+/// A letter: what decides where it goes, and its bytes.
+pub type Letter = (Message, String);
+
+/// Publishes one after the other until the exchange is gone or `most` were sent. Gives back what was
+/// sent, answered or not.
 pub async fn publish_over_http(
     witness: Witness,
     fuse: Arc<Fuse>,
     run: String,
     sender: usize,
     most: usize,
-) {
+) -> Vec<Letter> {
+    let mut sent = Vec::new();
     for number in 0..most {
         let (message, envelope) = letter(&run, sender, number);
+        sent.push((message.clone(), envelope.clone()));
         if witness.publish(&message, &envelope).await.is_none() {
             break;
         }
@@ -90,6 +98,16 @@ pub async fn publish_over_http(
         let repeats = number % 5 == 0;
         if repeats && witness.publish(&message, &envelope).await.is_none() {
             break;
+        }
+    }
+    sent
+}
+
+/// Publishes again what was sent before a kill, as senders do that had no answer, or lost it.
+pub async fn repeat(witness: Witness, letters: Vec<Letter>) {
+    for (message, envelope) in letters {
+        if witness.publish(&message, &envelope).await.is_none() {
+            return;
         }
     }
 }
@@ -101,16 +119,18 @@ pub async fn publish_over_socket(
     run: String,
     sender: usize,
     most: usize,
-) {
+) -> Vec<Letter> {
+    let mut sent = Vec::new();
     let Ok(socket) = witness.client.socket().await else {
-        return;
+        return sent;
     };
     let mut under_way = VecDeque::new();
     for number in 0..most {
         let (message, envelope) = letter(&run, sender, number);
+        sent.push((message.clone(), envelope.clone()));
         let call = witness.record.ask(Call::Publish { message });
         let Ok(submitted) = socket.submit(&envelope).await else {
-            return;
+            return sent;
         };
         under_way.push_back((call, submitted));
         let is_last = number + 1 == most;
@@ -125,12 +145,13 @@ pub async fn publish_over_socket(
                         let refused = Answer::Refused(problem.code.clone());
                         witness.record.answer(call, refused);
                     }
-                    None => return,
+                    None => return sent,
                 },
             }
             fuse.burn();
         }
     }
+    sent
 }
 
 /// Reads a place as one of several consumers, with all the moods a consumer may have.
@@ -247,8 +268,8 @@ pub async fn follow_socket(witness: Witness, mut position: Position) -> Position
 }
 
 /// Lets everything come to its end: whatever waits is taken and acknowledged, tasks run out of time,
-/// dead letters are listed and the journal is read.
-pub async fn finish(witness: &Witness, places: &[String]) {
+/// dead letters are listed and the journal is read, which is given back.
+pub async fn finish(witness: &Witness, places: &[String]) -> Vec<Stored> {
     // What nobody holds any more comes back, what rests comes in its time, and the exchange has its
     // word about tasks that nobody has answered.
     loop {
@@ -266,7 +287,7 @@ pub async fn finish(witness: &Witness, places: &[String]) {
     for name in places {
         witness.dead_letters(name).await;
     }
-    witness.read().await;
+    witness.read().await
 }
 
 async fn drain(witness: &Witness, from: &str) {
