@@ -15,6 +15,7 @@ pub mod replay;
 pub mod restore;
 pub mod send;
 pub mod serve;
+pub mod stdio;
 pub mod sub;
 pub mod tail;
 pub mod task;

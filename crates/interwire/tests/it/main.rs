@@ -18,6 +18,7 @@ mod process;
 mod raw;
 mod replay;
 mod serve;
+mod stdio;
 mod settings;
 mod tasks;
 mod tour;
