@@ -41,7 +41,7 @@ class Session:
                     attempt = 1
                 elif kind == "event.redelivered":
                     attempt = payload["attempt"]
-                elif event.get("causation_id"):
+                elif event.get("causation_id") or kind.endswith(".rejected"):
                     await self.answers.put(event)
                 elif kind in ("state.invalidated", "session.closed", "session.error"):
                     await self.live.put({"control": {"type": kind, **payload}})
