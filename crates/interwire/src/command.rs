@@ -17,6 +17,7 @@ pub mod replay;
 pub mod restore;
 pub mod send;
 pub mod serve;
+pub mod stdio;
 pub mod sub;
 pub mod tail;
 pub mod task;

@@ -50,6 +50,8 @@ struct Cli {
 enum Verb {
     /// Run the exchange
     Serve(command::serve::Arguments),
+    /// An AEP session over standard input and output, one event a line
+    Stdio(command::stdio::Arguments),
     /// Watch real agents talk in all three dialects, in a temporary exchange
     Demo(command::demo::Arguments),
     /// Publish envelopes from files, from standard input, or built from options
@@ -107,6 +109,7 @@ impl Verb {
     async fn run(self) -> Result<Answer, Failure> {
         match self {
             Self::Serve(arguments) => command::serve::run(arguments).await,
+            Self::Stdio(arguments) => command::stdio::run(arguments).await,
             Self::Demo(arguments) => command::demo::run(arguments).await,
             Self::Send(arguments) => command::send::run(*arguments).await,
             Self::Ask(arguments) => command::ask::run(*arguments).await,

@@ -161,6 +161,14 @@ routes! {
         "An AEP session over WebSocket";
     Get "/aep" "aep" harmovela::open,
         "An AEP session over WebSocket, under the older name";
+    Get "/harmovela/events" "harmovela_events" harmovela::stream,
+        "Follow events as the AEP binding writes them";
+    Get "/aep/events" "aep_events" harmovela::stream,
+        "Follow events as the AEP binding writes them, under the older name";
+    Post "/harmovela/events" "harmovela_ingest" harmovela::ingest,
+        "Publish events as the AEP binding takes them";
+    Post "/aep/events" "aep_ingest" harmovela::ingest,
+        "Publish events as the AEP binding takes them, under the older name";
     Get "/v1/openapi.json" "openapi" openapi::openapi,
         "This description";
     Get "/healthz" "healthz" operations::healthz,

@@ -12,7 +12,7 @@ use super::peer::{Owed, Peer};
 use super::problem;
 use super::query::Query;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
 use bytes::{BufMut as _, BytesMut};
 use futures_util::stream;
@@ -40,7 +40,15 @@ pub(crate) async fn open(call: Call) -> Answer {
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
     let tail = call.peer.handle.follow(filter, &from, follow).await?;
-    let reader = Reader::new(call.door, call.peer, call.request_id, tail);
+    Ok(answer(call, tail, None))
+}
+
+/// How one message is written, where it is not written as everybody's.
+pub(crate) type Write = fn(&Handle, &Entry) -> Bytes;
+
+/// The answer to a reader that has its place.
+pub(crate) fn answer(call: Call, tail: Tail, write: Option<Write>) -> Response<Body> {
+    let reader = Reader::new(call.door, call.peer, call.request_id, tail, write);
     let body = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -51,11 +59,11 @@ pub(crate) async fn open(call: Call) -> Answer {
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // Asks proxies of the nginx family not to hold the stream back.
     set_header(&mut response, "x-accel-buffering", "no");
-    Ok(response)
+    response
 }
 
 /// How the reader wants to follow.
-fn follow(query: &mut Query) -> Result<Follow, Rejection> {
+pub(crate) fn follow(query: &mut Query) -> Result<Follow, Rejection> {
     let on_gap = on_gap(query)?.unwrap_or_default();
     let mode = query.word("mode", Mode::parse, "complete or best_effort")?;
     let mode = mode.unwrap_or_default();
@@ -89,6 +97,7 @@ struct Reader {
     /// When the last chunk was given to the connection.
     given: Option<Instant>,
     phase: Phase,
+    write: Option<Write>,
     _owed: Owed,
     _open: Open,
 }
@@ -101,7 +110,7 @@ enum Phase {
 }
 
 impl Reader {
-    fn new(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, tail: Tail) -> Self {
+    fn new(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, tail: Tail, write: Option<Write>) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,6 +127,7 @@ impl Reader {
             keep_alive,
             given: None,
             phase: Phase::Opening,
+            write,
             _owed: owed,
             _open: open,
         }
@@ -213,7 +223,10 @@ impl Reader {
             && let Some(entry) = self.ready.pop_front()
         {
             let handle = &self.door.handle;
-            chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry)));
+            match self.write {
+                Some(write) => chunk.extend_from_slice(&write(handle, &entry)),
+                None => chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry))),
+            }
             self.cursor = handle.cursor(&entry);
             count += 1;
         }

@@ -9,6 +9,7 @@ mod deliver;
 mod frames;
 mod held;
 mod host;
+mod lines;
 mod pair;
 mod peer;
 mod registry;
@@ -17,6 +18,7 @@ mod work;
 
 pub use frames::{Broken, Frames, Goodbye, Heard};
 pub use host::Host;
+pub use lines::LineFrames;
 pub use pair::{Pair, pair};
 pub use peer::run;
 pub use settings::SessionSettings;

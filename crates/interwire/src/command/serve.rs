@@ -125,7 +125,7 @@ fn refuse_open(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Where the journal goes, and the lock on it.
-fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
+pub(super) fn claim(plan: &mut Plan) -> Result<Option<lock::FolderLock>, Failure> {
     if plan.broker.durability == Durability::Memory {
         plan.broker.storage = Storage::Memory;
         return Ok(None);
@@ -178,20 +178,20 @@ fn announce(
 }
 
 /// The two signals that mean stop.
-struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, Failure> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

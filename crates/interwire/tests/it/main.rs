@@ -26,6 +26,7 @@ mod python;
 mod raw;
 mod replay;
 mod serve;
+mod stdio;
 mod settings;
 mod tasks;
 mod tls;

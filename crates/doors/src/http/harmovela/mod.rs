@@ -1,7 +1,11 @@
-//! The AEP binding on this listener: WebSocket, server-sent events, lines, and the daemon's own API,
-//! under the paths that existing clients call (AEP 9.2, 9.3, 10.2).
+//! The AEP binding on this listener: WebSocket, server-sent events and lines, under the
+//! paths that existing clients call (AEP 9.2, 9.3).
 
+mod events;
 mod frames;
+mod ingest;
 mod open;
 
+pub(crate) use events::stream;
+pub(crate) use ingest::ingest;
 pub(crate) use open::open;
