@@ -328,14 +328,26 @@ async fn a_drain_says_where_every_subscription_stands() {
 #[tokio::test]
 async fn lines_are_taken_with_a_result_each_and_a_stream_resumes_by_event_id() {
     let world = World::start().await;
-    let body = format!("{}\n{{\n{}\n", to("evt_1", "agent:x", None), to("evt_2", "agent:x", None));
-    let answer = world.post("/harmovela/events", "application/x-ndjson", body).await;
+    let body = format!(
+        "{}\n{{\n{}\n",
+        to("evt_1", "agent:x", None),
+        to("evt_2", "agent:x", None)
+    );
+    let answer = world
+        .post("/harmovela/events", "application/x-ndjson", body)
+        .await;
     assert_eq!(answer.status, 202, "{}", answer.text());
     let answer = answer.json();
-    assert_eq!((&answer["accepted"], &answer["rejected"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (&answer["accepted"], &answer["rejected"]),
+        (&json!(2), &json!(1))
+    );
     assert_eq!(answer["errors"][0]["event_index"], 1);
     assert_eq!(answer["results"][2]["receipt"]["id"], "evt_2");
-    let cursor = answer["results"][0]["receipt"]["cursor"].as_str().unwrap().to_owned();
+    let cursor = answer["results"][0]["receipt"]["cursor"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for (path, last) in [("/harmovela/events", "evt_1"), ("/aep/events", &*cursor)] {
         let mut events = world.stream(path, &[("last-event-id", last)]).await;
         loop {
