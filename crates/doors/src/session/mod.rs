@@ -11,6 +11,7 @@ mod held;
 mod host;
 mod lines;
 mod pair;
+mod parting;
 mod peer;
 mod registry;
 mod settings;
