@@ -11,9 +11,10 @@ use super::work::{
     publish_over_http, publish_over_socket, repeat,
 };
 use crate::process::Exchange;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use testkit::Random;
-use testkit::history::{Answer, Call, EXCHANGE, How, Wants, inbox, subscription};
+use testkit::history::{Answer, Call, Delivered, EXCHANGE, How, Wants, inbox, subscription};
 
 const PUBLISHERS: usize = 16;
 /// Letters of one publisher in one round, at most.
@@ -185,15 +186,15 @@ impl Numbers {
                 usize::from(found)
             })
         };
-        let delivered = |is_repeat: bool| {
-            record.sum_answers(|_, answer| match answer {
-                Answer::Delivered(found) => {
-                    let counts = found.iter().filter(|one| one.redelivered == is_repeat);
-                    counts.count()
-                }
-                _ => 0,
-            })
-        };
+        // After a start everything says that it may be a repeat; these are known to be one.
+        let (mut deliveries, mut again, mut seen) = (0, 0, HashSet::new());
+        record.each_answer(|ask, answer| {
+            if let (Call::Pull { place, .. }, Answer::Delivered(found)) = (ask, answer) {
+                deliveries += found.len();
+                let is_known = |one: &&Delivered| !seen.insert((place.clone(), one.message.print));
+                again += found.iter().filter(is_known).count();
+            }
+        });
         let settled = |is_ack: bool, is_late: bool| {
             record.sum_answers(|ask, answer| match (ask, answer) {
                 (Call::Settle { how, .. }, Answer::Settled(results))
@@ -212,8 +213,8 @@ impl Numbers {
         Self([
             ("receipts", receipts(false)),
             ("receipts of repeats", receipts(true)),
-            ("first deliveries", delivered(false)),
-            ("redeliveries", delivered(true)),
+            ("deliveries", deliveries),
+            ("redeliveries among them", again),
             ("acks", settled(true, false)),
             ("other words", settled(false, false)),
             ("words too late", settled(true, true)),

@@ -49,18 +49,23 @@ impl Record {
         lines.iter().map(|line| count(&line.what)).sum()
     }
 
-    /// Adds up what is counted of each call that was answered.
-    pub fn sum_answers(&self, count: impl Fn(&Call, &Answer) -> usize) -> usize {
+    /// Shows each call that was answered, in the order of the answers.
+    pub fn each_answer(&self, mut see: impl FnMut(&Call, &Answer)) {
         let lines = self.lines.lock().unwrap();
         let mut asked = HashMap::new();
-        let mut sum = 0;
         for line in lines.iter() {
             match &line.what {
                 What::Called { call, ask } => drop(asked.insert(call, ask)),
-                What::Answered { call, answer } => sum += count(asked[call], answer),
+                What::Answered { call, answer } => see(asked[call], answer),
                 What::Abandoned { .. } | What::Died => {}
             }
         }
+    }
+
+    /// Adds up what is counted of each call that was answered.
+    pub fn sum_answers(&self, count: impl Fn(&Call, &Answer) -> usize) -> usize {
+        let mut sum = 0;
+        self.each_answer(|ask, answer| sum += count(ask, answer));
         sum
     }
 
