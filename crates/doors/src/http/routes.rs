@@ -7,8 +7,8 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, conversations, dead_letters, deliveries, harmovela, inbox, messages, openapi, operations, origin,
-    places, receipts, socket, stream, subscriptions, tasks, validate,
+    ask, conversations, dead_letters, deliveries, harmovela, inbox, messages, openapi, operations,
+    origin, places, receipts, socket, stream, subscriptions, tasks, validate,
 };
 use axum::Router;
 use axum::body::Body;

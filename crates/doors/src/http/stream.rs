@@ -110,7 +110,13 @@ enum Phase {
 }
 
 impl Reader {
-    fn new(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, tail: Tail, write: Option<Write>) -> Self {
+    fn new(
+        door: Arc<Door>,
+        peer: Arc<Peer>,
+        request_id: RequestId,
+        tail: Tail,
+        write: Option<Write>,
+    ) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);

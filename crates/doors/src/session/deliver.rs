@@ -5,8 +5,8 @@ use super::peer::{End, Peer};
 use super::registry::name_of;
 use super::work::{self, Done, Name};
 use broker::{
-    Batch, Cursor, Delivery, DeliveryId, Departure, Entry, Follow, From, Handle, PlaceName, Portion,
-    Settle, Tail,
+    Batch, Cursor, Delivery, DeliveryId, Departure, Entry, Follow, From, Handle, PlaceName,
+    Portion, Settle, Tail,
 };
 use futures_util::future::AbortHandle;
 use protocol::session::{About, DeliveryMode, Place, Subscription};
@@ -104,7 +104,9 @@ impl<F: Frames> Peer<F> {
             place,
             is_acknowledged,
         };
-        self.readers.open.insert(Arc::clone(&name), Reader { kind, waits });
+        self.readers
+            .open
+            .insert(Arc::clone(&name), Reader { kind, waits });
         self.pull_on(name);
     }
 
@@ -116,13 +118,19 @@ impl<F: Frames> Peer<F> {
             self.leave(reader.kind);
         }
         let handle = self.handle.clone();
-        let Subscription { filter, mode, from, .. } = subscription;
+        let Subscription {
+            filter, mode, from, ..
+        } = subscription;
         if mode == DeliveryMode::AtLeastOnce {
             let stands = self.durable_name(&name);
             work::add(&self.work, async move {
                 let put = handle.put_subscription(&stands, filter, None, None).await;
                 let result = put.map(drop);
-                Done::Stands { name, about, result }
+                Done::Stands {
+                    name,
+                    about,
+                    result,
+                }
             });
             return;
         }
@@ -139,7 +147,10 @@ impl<F: Frames> Peer<F> {
     }
 
     fn durable_name(&self, id: &str) -> String {
-        let key = self.claim.as_ref().map_or(&*self.own_name, |claim| &claim.key);
+        let key = self
+            .claim
+            .as_ref()
+            .map_or(&*self.own_name, |claim| &claim.key);
         name_of(key, id)
     }
 
@@ -149,7 +160,10 @@ impl<F: Frames> Peer<F> {
             return;
         };
         reader.waits.abort();
-        if let Kind::Durable { place: PlaceName::Subscription(name), .. } = &reader.kind
+        if let Kind::Durable {
+            place: PlaceName::Subscription(name),
+            ..
+        } = &reader.kind
             && let Err(refused) = self.handle.remove_subscription(name).await
         {
             tracing::debug!(%refused, "a session's subscription was gone");
@@ -244,7 +258,9 @@ impl<F: Frames> Peer<F> {
             _owed: self.frames.owe(tail.feed()),
         };
         let (waits, _) = AbortHandle::new_pair();
-        self.readers.open.insert(Arc::clone(&name), Reader { kind, waits });
+        self.readers
+            .open
+            .insert(Arc::clone(&name), Reader { kind, waits });
         self.follow_on(name, tail);
         Ok(())
     }
@@ -268,8 +284,10 @@ impl<F: Frames> Peer<F> {
             let text = self.machine.gap(now, &name, &gap.to_json());
             self.say(text).await?;
         }
-        let Some(Reader { kind: Kind::Live { since, replay, .. }, .. }) =
-            self.readers.open.get_mut(&name)
+        let Some(Reader {
+            kind: Kind::Live { since, replay, .. },
+            ..
+        }) = self.readers.open.get_mut(&name)
         else {
             return Ok(());
         };
@@ -284,7 +302,9 @@ impl<F: Frames> Peer<F> {
         let reached = self.place(tail.cursor());
         if let Some((from, count)) = done {
             let from = from.to_string();
-            let text = self.machine.replayed(now, &name, &from, &reached.cursor, count);
+            let text = self
+                .machine
+                .replayed(now, &name, &from, &reached.cursor, count);
             self.say(text).await?;
         }
         self.machine.sent(&name, reached);
@@ -323,7 +343,11 @@ impl<F: Frames> Peer<F> {
     }
 
     fn pull_on(&mut self, name: Name) {
-        let Some(Reader { kind: Kind::Durable { place, .. }, .. }) = self.readers.open.get(&name) else {
+        let Some(Reader {
+            kind: Kind::Durable { place, .. },
+            ..
+        }) = self.readers.open.get(&name)
+        else {
             return;
         };
         let (handle, place) = (self.handle.clone(), place.clone());
@@ -335,8 +359,13 @@ impl<F: Frames> Peer<F> {
         };
         let called = Arc::clone(&name);
         let waits = work::add(&self.work, async move {
-            let pulled = handle.pull_within(place, consumer, portion, PULL_WAIT).await;
-            Done::Pulled { name: called, pulled }
+            let pulled = handle
+                .pull_within(place, consumer, portion, PULL_WAIT)
+                .await;
+            Done::Pulled {
+                name: called,
+                pulled,
+            }
         });
         self.now_waits(&name, waits);
     }
@@ -350,8 +379,12 @@ impl<F: Frames> Peer<F> {
             Ok(pulled) => pulled,
             Err(refused) => return self.refuse_reader(&name, None, refused).await,
         };
-        let Some(Reader { kind: Kind::Durable { is_acknowledged, .. }, .. }) =
-            self.readers.open.get(&name)
+        let Some(Reader {
+            kind: Kind::Durable {
+                is_acknowledged, ..
+            },
+            ..
+        }) = self.readers.open.get(&name)
         else {
             return Ok(());
         };
@@ -419,7 +452,10 @@ fn asks_for_acknowledgement(entry: &Entry) -> bool {
     };
     let mode = document.root().at("/delivery/mode");
     let mode = mode.and_then(|mode| DeliveryMode::parse(&mode.as_str()?));
-    matches!(mode, Some(DeliveryMode::AtLeastOnce | DeliveryMode::Replayable))
+    matches!(
+        mode,
+        Some(DeliveryMode::AtLeastOnce | DeliveryMode::Replayable)
+    )
 }
 
 /// A reader from a cursor, or just after the event of that id.
@@ -429,10 +465,15 @@ pub(super) async fn follow(
     from: Option<&str>,
 ) -> Result<Tail, Rejection> {
     let Some(text) = from else {
-        return handle.follow(filter, &From::Latest, Follow::default()).await;
+        return handle
+            .follow(filter, &From::Latest, Follow::default())
+            .await;
     };
     let from = From::parse(text);
-    match handle.follow(filter.clone(), &from, Follow::default()).await {
+    match handle
+        .follow(filter.clone(), &from, Follow::default())
+        .await
+    {
         Err(refused) if refused.code() == Code::CursorUnknown => {
             let Ok(entry) = handle.find(text, None).await else {
                 return Err(refused);

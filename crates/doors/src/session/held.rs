@@ -53,7 +53,8 @@ impl Held {
         }
         self.order.push_back((place.sequence, event.into()));
         self.by_id.insert(event.into(), place.sequence);
-        self.sent.insert(place.sequence, (reader.clone(), place.clone()));
+        self.sent
+            .insert(place.sequence, (reader.clone(), place.clone()));
         false
     }
 

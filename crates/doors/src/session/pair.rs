@@ -19,8 +19,17 @@ pub struct Pair {
 pub fn pair() -> (Pair, Pair) {
     let (left_out, right_in) = mpsc::channel(ROOM);
     let (right_out, left_in) = mpsc::channel(ROOM);
-    let left = Pair { out: left_out, into: left_in };
-    (left, Pair { out: right_out, into: right_in })
+    let left = Pair {
+        out: left_out,
+        into: left_in,
+    };
+    (
+        left,
+        Pair {
+            out: right_out,
+            into: right_in,
+        },
+    )
 }
 
 impl Frames for Pair {

@@ -66,7 +66,12 @@ struct Pending {
 
 /// Serves one connection until it ends. `handle` is the connection's own way into the exchange,
 /// `compression` what its transport compresses with. True when the peer ended it in good order.
-pub async fn run<F: Frames>(host: Host, handle: Handle, compression: &[&'static str], frames: F) -> bool {
+pub async fn run<F: Frames>(
+    host: Host,
+    handle: Handle,
+    compression: &[&'static str],
+    frames: F,
+) -> bool {
     let end = host.end.clone();
     let mut peer = Peer::new(host, handle, compression, frames);
     let why = match peer.serve().await {
@@ -111,7 +116,12 @@ impl<F: Frames> Peer<F> {
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (began, random) = ((Instant::now(), handle.now()), random());
         let capabilities = host.capabilities(compression);
-        let machine = Machine::new(began.1, random, capabilities, host.settings.subscriptions_max);
+        let machine = Machine::new(
+            began.1,
+            random,
+            capabilities,
+            host.settings.subscriptions_max,
+        );
         Self {
             host,
             handle,
@@ -274,7 +284,9 @@ impl<F: Frames> Peer<F> {
                     let session = offer.session.as_deref().unwrap_or_default();
                     let (claim, parked) = self.host.registry.claim(&source, session).await;
                     self.claim = Some(claim);
-                    let opened = self.machine.open(self.now(), &about, &source, &offer, parked);
+                    let opened = self
+                        .machine
+                        .open(self.now(), &about, &source, &offer, parked);
                     for step in opened.into_iter().rev() {
                         steps.push_front(step);
                     }
@@ -404,7 +416,11 @@ impl<F: Frames> Peer<F> {
         if !F::HAS_PINGS {
             return Ok(());
         }
-        let silence = self.host.settings.keep_alive().saturating_mul(SILENT_PERIODS_MAX);
+        let silence = self
+            .host
+            .settings
+            .keep_alive()
+            .saturating_mul(SILENT_PERIODS_MAX);
         if was_listening && self.heard.elapsed() >= silence {
             return Err(End::Silent);
         }
@@ -425,7 +441,10 @@ impl<F: Frames> Peer<F> {
             End::Slow => {
                 let detail = "expected the peer to take its data, and it did not for too long";
                 let refused = Fault::new(Code::SlowConsumer, "", "ARCHITECTURE readers", detail);
-                Some(self.machine.farewell(now, "slow_consumer", None, Some(&refused.into())))
+                Some(
+                    self.machine
+                        .farewell(now, "slow_consumer", None, Some(&refused.into())),
+                )
             }
             End::Closed => {
                 let _ = self.answer_rest().await;
@@ -433,7 +452,9 @@ impl<F: Frames> Peer<F> {
                 (!F::HAS_PINGS && self.machine.session().is_some())
                     .then(|| self.machine.farewell(now, "peer_disconnected", None, None))
             }
-            End::Taken | End::Gone | End::Silent | End::Unreadable(_) | End::Said(_) | End::Cut => None,
+            End::Taken | End::Gone | End::Silent | End::Unreadable(_) | End::Said(_) | End::Cut => {
+                None
+            }
         };
         self.leave_all(end).await;
         let goodbye = match end {
@@ -470,8 +491,14 @@ impl<F: Frames> Peer<F> {
         let (places, durable) = self.readers.leave();
         if let Some(how) = how {
             let consumer = Some(Arc::clone(&self.own_name));
-            let leaving = places.into_iter().map(|place| self.handle.leave(place, consumer.clone(), how));
-            for refused in futures_util::future::join_all(leaving).await.into_iter().filter_map(Result::err) {
+            let leaving = places
+                .into_iter()
+                .map(|place| self.handle.leave(place, consumer.clone(), how));
+            for refused in futures_util::future::join_all(leaving)
+                .await
+                .into_iter()
+                .filter_map(Result::err)
+            {
                 tracing::debug!(%refused, "leases run out instead");
             }
         }

@@ -96,7 +96,12 @@ impl Registry {
         let handed_over = async {
             loop {
                 let changed = self.changed.notified();
-                let Some(taken) = self.sessions.lock().live.get(&key).map(|(_, taken)| taken.clone())
+                let Some(taken) = self
+                    .sessions
+                    .lock()
+                    .live
+                    .get(&key)
+                    .map(|(_, taken)| taken.clone())
                 else {
                     return;
                 };
@@ -125,7 +130,11 @@ impl Registry {
         let mut oldest = None;
         {
             let mut sessions = self.sessions.lock();
-            if sessions.live.get(&claim.key).is_some_and(|(number, _)| *number == claim.number) {
+            if sessions
+                .live
+                .get(&claim.key)
+                .is_some_and(|(number, _)| *number == claim.number)
+            {
                 sessions.live.remove(&claim.key);
                 if sessions.parked.len() >= self.parked_max {
                     let old = sessions.parked.iter().min_by_key(|(_, (_, at, _))| *at);
@@ -149,7 +158,9 @@ impl Registry {
                     .parked
                     .get(&claim.key)
                     .is_some_and(|(number, ..)| *number == claim.number);
-                is_same.then(|| sessions.parked.remove(&claim.key)).flatten()
+                is_same
+                    .then(|| sessions.parked.remove(&claim.key))
+                    .flatten()
             };
             if let Some((_, _, parked)) = over {
                 registry.remove(&claim.key, &parked.subscriptions).await;
@@ -160,7 +171,11 @@ impl Registry {
     /// The session was closed for good.
     pub(super) fn release(&self, claim: &Claim) {
         let mut sessions = self.sessions.lock();
-        if sessions.live.get(&claim.key).is_some_and(|(number, _)| *number == claim.number) {
+        if sessions
+            .live
+            .get(&claim.key)
+            .is_some_and(|(number, _)| *number == claim.number)
+        {
             sessions.live.remove(&claim.key);
         }
         drop(sessions);

@@ -1,4 +1,8 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that meets the unexpected should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that meets the unexpected should stop"
+)]
 use super::{Frames, Goodbye, Heard, Host, LineFrames, SessionSettings, pair, run};
 use crate::http::Stop;
 use broker::{Broker, Settings};
@@ -9,12 +13,24 @@ async fn keeps_the_contract<F: Frames>(mut left: F, mut right: F) {
     left.send(Bytes::from_static(b"{\"a\":1}")).await.unwrap();
     left.send(Bytes::from_static(b"{\"b\":2}")).await.unwrap();
     left.flush().await.unwrap();
-    assert_eq!(right.next().await, Heard::Text(Bytes::from_static(b"{\"a\":1}")));
-    right.send(Bytes::from_static(b"\"\xc3\xbc\"")).await.unwrap();
+    assert_eq!(
+        right.next().await,
+        Heard::Text(Bytes::from_static(b"{\"a\":1}"))
+    );
+    right
+        .send(Bytes::from_static(b"\"\xc3\xbc\""))
+        .await
+        .unwrap();
     right.flush().await.unwrap();
-    assert_eq!(left.next().await, Heard::Text(Bytes::from_static(b"\"\xc3\xbc\"")));
+    assert_eq!(
+        left.next().await,
+        Heard::Text(Bytes::from_static(b"\"\xc3\xbc\""))
+    );
     left.ping().await.unwrap();
-    assert_eq!(right.next().await, Heard::Text(Bytes::from_static(b"{\"b\":2}")));
+    assert_eq!(
+        right.next().await,
+        Heard::Text(Bytes::from_static(b"{\"b\":2}"))
+    );
     left.close(Goodbye::Done).await;
     assert_eq!(right.next().await, Heard::Closed);
 }
@@ -38,10 +54,15 @@ async fn lines_keep_the_contract() {
 async fn a_line_that_is_too_long_costs_itself_only() {
     let text = format!("{}\r\n\n{{}}\r\nrest", "x".repeat(50));
     let mut frames = LineFrames::new(text.as_bytes(), tokio::io::sink(), 10);
-    let Heard::Text(long) = frames.next().await else { panic!("expected a text") };
+    let Heard::Text(long) = frames.next().await else {
+        panic!("expected a text")
+    };
     assert!(long.len() > 10);
     assert_eq!(frames.next().await, Heard::Text(Bytes::from_static(b"{}")));
-    assert_eq!(frames.next().await, Heard::Text(Bytes::from_static(b"rest")));
+    assert_eq!(
+        frames.next().await,
+        Heard::Text(Bytes::from_static(b"rest"))
+    );
     assert_eq!(frames.next().await, Heard::Closed);
 }
 
@@ -52,8 +73,12 @@ async fn a_session_runs_between_two_ends_in_memory() {
     let (mut ours, theirs) = pair();
     let session = tokio::spawn(run(host, broker.handle().connection(), &[], theirs));
     let open = r#"{"spec_version":"0.2","id":"e","type":"session.opened","source":"agent:a","created_at":"2026-07-01T12:00:00Z","payload":{"session_id":"s"}}"#;
-    ours.send(Bytes::from_static(open.as_bytes())).await.unwrap();
-    let Heard::Text(ready) = ours.next().await else { panic!("expected a text") };
+    ours.send(Bytes::from_static(open.as_bytes()))
+        .await
+        .unwrap();
+    let Heard::Text(ready) = ours.next().await else {
+        panic!("expected a text")
+    };
     assert!(String::from_utf8_lossy(&ready).contains("session.ready"));
     drop(ours);
     assert!(!session.await.unwrap());

@@ -1,9 +1,9 @@
 //! AEP sessions over WebSocket as their peers meet them.
 
 use crate::world::{World, within};
+use broker::Settings;
 use futures_util::{SinkExt as _, StreamExt as _};
 use interwire_doors::http::HttpSettings;
-use broker::Settings;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -22,7 +22,9 @@ impl Peer {
     async fn at(world: &World, path: &str, protocol: &str) -> Self {
         let url = format!("ws://{}{path}", world.address);
         let mut request = url.into_client_request().unwrap();
-        request.headers_mut().insert("sec-websocket-protocol", protocol.parse().unwrap());
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol.parse().unwrap());
         let (inner, response) = within(connect_async(request)).await.unwrap();
         assert_eq!(response.headers()["sec-websocket-protocol"], protocol);
         assert!(!response.headers().contains_key("sec-websocket-extensions"));
@@ -65,12 +67,14 @@ impl Peer {
     }
 
     async fn open(&mut self, source: &str, payload: Value) -> Value {
-        self.send(&event("evt_open", "session.opened", source, payload)).await;
+        self.send(&event("evt_open", "session.opened", source, payload))
+            .await;
         self.expect("session.ready").await
     }
 
     async fn subscribe(&mut self, source: &str, payload: Value) -> Value {
-        self.send(&event("evt_sub", "subscription.requested", source, payload)).await;
+        self.send(&event("evt_sub", "subscription.requested", source, payload))
+            .await;
         self.expect("subscription.created").await
     }
 }
@@ -95,18 +99,35 @@ fn to(id: &str, target: &str, mode: Option<&str>) -> String {
 async fn both_spellings_of_the_handshake_tell_what_is_true() {
     let world = World::start().await;
     let mut peer = Peer::of(&world).await;
-    peer.send(&event("evt_1", "capabilities.requested", "agent:a", json!({}))).await;
+    peer.send(&event(
+        "evt_1",
+        "capabilities.requested",
+        "agent:a",
+        json!({}),
+    ))
+    .await;
     let declared = peer.expect("capabilities.declared").await;
     assert_eq!(declared["causation_id"], "evt_1");
     assert_eq!(declared["payload"]["max_payload_size"], 1 << 20);
-    let ready = peer.open("agent:a", json!({"session_id": "s", "version": "0.1"})).await;
+    let ready = peer
+        .open("agent:a", json!({"session_id": "s", "version": "0.1"}))
+        .await;
     let capabilities = &ready["payload"]["capabilities"];
     assert_eq!(capabilities["protocol"], "harmovela");
     assert_eq!(capabilities["compression"], json!([]));
     assert_eq!(capabilities["transports"], json!(["websocket", "sse"]));
-    peer.send(&event("evt_9", "session.closed", "agent:a", json!({"session_id": "s"}))).await;
+    peer.send(&event(
+        "evt_9",
+        "session.closed",
+        "agent:a",
+        json!({"session_id": "s"}),
+    ))
+    .await;
     peer.expect("event.acknowledged").await;
-    assert_eq!(peer.expect("session.closed").await["payload"]["reason"], "closed_by_peer");
+    assert_eq!(
+        peer.expect("session.closed").await["payload"]["reason"],
+        "closed_by_peer"
+    );
     let mut old = Peer::at(&world, "/aep", "aep-0.1").await;
     old.open("agent:b", json!({"session_id": "t"})).await;
     drop((peer, old));
@@ -117,7 +138,9 @@ async fn both_spellings_of_the_handshake_tell_what_is_true() {
 async fn what_is_published_is_acknowledged_and_reaches_subscribers_byte_for_byte() {
     let world = World::start().await;
     let (mut one, mut two) = (Peer::of(&world).await, Peer::of(&world).await);
-    let created = two.subscribe("agent:b", json!({"types": "agent.*", "x": 1})).await;
+    let created = two
+        .subscribe("agent:b", json!({"types": "agent.*", "x": 1}))
+        .await;
     assert_eq!(created["payload"]["subscription_id"], "sub_0001");
     let text = format!(" {} ", to("evt_m", "agent:c", None));
     one.send(&text).await;
@@ -127,13 +150,22 @@ async fn what_is_published_is_acknowledged_and_reaches_subscribers_byte_for_byte
     assert_eq!(two.text().await, text);
     one.send("{").await;
     let refused = one.expect("event.rejected").await;
-    assert_eq!(refused["payload"]["error"]["details"]["code"], "malformed_json");
-    one.inner.send(Message::binary(b"x".to_vec())).await.unwrap();
+    assert_eq!(
+        refused["payload"]["error"]["details"]["code"],
+        "malformed_json"
+    );
+    one.inner
+        .send(Message::binary(b"x".to_vec()))
+        .await
+        .unwrap();
     let refused = one.expect("event.rejected").await;
     assert_eq!(refused["payload"]["error"]["details"]["code"], "bad_frame");
     one.send(&to("evt_m", "agent:other", None)).await;
     let refused = one.expect("event.rejected").await;
-    assert_eq!(refused["payload"]["error"]["details"]["code"], "id_conflict");
+    assert_eq!(
+        refused["payload"]["error"]["details"]["code"],
+        "id_conflict"
+    );
     drop((one, two));
     world.stop().await;
 }
@@ -143,10 +175,14 @@ async fn a_profile_that_is_not_supported_ends_the_session_with_the_list() {
     let world = World::start().await;
     let mut peer = Peer::of(&world).await;
     let offer = json!({"session_id": "s", "required_profiles": ["harmovela.security.v1"]});
-    peer.send(&event("evt_1", "session.opened", "agent:a", offer)).await;
+    peer.send(&event("evt_1", "session.opened", "agent:a", offer))
+        .await;
     let error = peer.expect("session.error").await["payload"]["error"].take();
     assert_eq!(error["code"], "unsupported_profile");
-    assert_eq!(error["details"]["required"], json!(["harmovela.security.v1"]));
+    assert_eq!(
+        error["details"]["required"],
+        json!(["harmovela.security.v1"])
+    );
     assert_eq!(peer.close_code().await, 1002);
     world.stop().await;
 }
@@ -155,7 +191,11 @@ async fn a_profile_that_is_not_supported_ends_the_session_with_the_list() {
 async fn a_peer_without_heartbeats_is_told_and_closed() {
     let world = World::start().await;
     let mut peer = Peer::of(&world).await;
-    peer.open("agent:a", json!({"session_id": "s", "heartbeat_interval_ms": 50})).await;
+    peer.open(
+        "agent:a",
+        json!({"session_id": "s", "heartbeat_interval_ms": 50}),
+    )
+    .await;
     loop {
         let event = peer.event().await;
         if event["type"] == "session.error" {
@@ -180,12 +220,15 @@ async fn a_session_that_was_cut_comes_back_and_no_event_is_lost() {
         world.publish(&to("evt_1", "agent:x", None)).await;
         assert_eq!(peer.event().await["id"], "evt_1");
         let ack = json!({"acknowledged_event_id": "evt_1"});
-        peer.send(&event("evt_ack", "event.acknowledged", "agent:b", ack)).await;
+        peer.send(&event("evt_ack", "event.acknowledged", "agent:b", ack))
+            .await;
         peer.expect("event.acknowledged").await;
         // Without a farewell.
         drop(peer);
         for number in 2..=4 {
-            world.publish(&to(&format!("evt_{number}"), "agent:x", None)).await;
+            world
+                .publish(&to(&format!("evt_{number}"), "agent:x", None))
+                .await;
         }
         let mut peer = Peer::of(&world).await;
         let ready = peer.open("agent:b", json!({"session_id": "s"})).await;
@@ -207,7 +250,9 @@ async fn a_session_that_was_cut_comes_back_and_no_event_is_lost() {
 async fn a_replay_begins_after_an_event_id_and_says_when_the_present_follows() {
     let world = World::start().await;
     for number in 1..=3 {
-        world.publish(&to(&format!("evt_{number}"), "agent:x", None)).await;
+        world
+            .publish(&to(&format!("evt_{number}"), "agent:x", None))
+            .await;
     }
     let mut peer = Peer::of(&world).await;
     let wish = json!({"types": "agent.*", "from_cursor": "evt_1"});
@@ -218,7 +263,8 @@ async fn a_replay_begins_after_an_event_id_and_says_when_the_present_follows() {
     let replayed = peer.expect("event.replayed").await;
     assert_eq!(replayed["payload"]["events_replayed"], 2);
     let wish = json!({"types": "agent.*", "from_cursor": "no such place"});
-    peer.send(&event("evt_bad", "subscription.requested", "agent:b", wish)).await;
+    peer.send(&event("evt_bad", "subscription.requested", "agent:b", wish))
+        .await;
     peer.expect("subscription.rejected").await;
     drop(peer);
     world.stop().await;
@@ -227,14 +273,17 @@ async fn a_replay_begins_after_an_event_id_and_says_when_the_present_follows() {
 #[tokio::test]
 async fn what_waits_for_the_party_is_delivered_and_acknowledged_by_envelope() {
     let world = World::start().await;
-    world.publish(&to("evt_1", "agent:b", Some("at_least_once"))).await;
+    world
+        .publish(&to("evt_1", "agent:b", Some("at_least_once")))
+        .await;
     world.publish(&to("evt_2", "agent:b", None)).await;
     let mut peer = Peer::of(&world).await;
     peer.open("agent:b", json!({"session_id": "s"})).await;
     assert_eq!(peer.event().await["id"], "evt_1");
     assert_eq!(peer.event().await["id"], "evt_2");
     let ack = json!({"acknowledged_event_id": "evt_1"});
-    peer.send(&event("evt_ack", "event.acknowledged", "agent:b", ack)).await;
+    peer.send(&event("evt_ack", "event.acknowledged", "agent:b", ack))
+        .await;
     peer.expect("event.acknowledged").await;
     assert_eq!(world.final_receipt("evt_1").await["final"], true);
     assert_eq!(world.final_receipt("evt_2").await["final"], true);
@@ -246,7 +295,9 @@ async fn what_waits_for_the_party_is_delivered_and_acknowledged_by_envelope() {
 async fn a_foreign_envelope_needs_no_handshake() {
     let world = World::start().await;
     let mut peer = Peer::of(&world).await;
-    world.publish(&crate::world::aee("m-1", "agent.a", "{}")).await;
+    world
+        .publish(&crate::world::aee("m-1", "agent.a", "{}"))
+        .await;
     let hello = crate::world::aee("m-2", "agent.c", "{}").replace("human.adam", "agent.a");
     peer.send(&hello).await;
     peer.expect("event.acknowledged").await;
@@ -258,7 +309,10 @@ async fn a_foreign_envelope_needs_no_handshake() {
 
 #[tokio::test]
 async fn a_drain_says_where_every_subscription_stands() {
-    let settings = HttpSettings { session_resume_ms: 50, ..HttpSettings::default() };
+    let settings = HttpSettings {
+        session_resume_ms: 50,
+        ..HttpSettings::default()
+    };
     let world = World::with(Settings::default(), settings).await;
     let mut peer = Peer::of(&world).await;
     peer.open("agent:b", json!({"session_id": "s"})).await;
@@ -274,14 +328,26 @@ async fn a_drain_says_where_every_subscription_stands() {
 #[tokio::test]
 async fn lines_are_taken_with_a_result_each_and_a_stream_resumes_by_event_id() {
     let world = World::start().await;
-    let body = format!("{}\n{{\n{}\n", to("evt_1", "agent:x", None), to("evt_2", "agent:x", None));
-    let answer = world.post("/harmovela/events", "application/x-ndjson", body).await;
+    let body = format!(
+        "{}\n{{\n{}\n",
+        to("evt_1", "agent:x", None),
+        to("evt_2", "agent:x", None)
+    );
+    let answer = world
+        .post("/harmovela/events", "application/x-ndjson", body)
+        .await;
     assert_eq!(answer.status, 202, "{}", answer.text());
     let answer = answer.json();
-    assert_eq!((&answer["accepted"], &answer["rejected"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (&answer["accepted"], &answer["rejected"]),
+        (&json!(2), &json!(1))
+    );
     assert_eq!(answer["errors"][0]["event_index"], 1);
     assert_eq!(answer["results"][2]["receipt"]["id"], "evt_2");
-    let cursor = answer["results"][0]["receipt"]["cursor"].as_str().unwrap().to_owned();
+    let cursor = answer["results"][0]["receipt"]["cursor"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for (path, last) in [("/harmovela/events", "evt_1"), ("/aep/events", &*cursor)] {
         let mut events = world.stream(path, &[("last-event-id", last)]).await;
         loop {

@@ -35,7 +35,10 @@ pub struct Arguments {
 
 /// Runs until standard input ends.
 pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
-    let plan = arguments.source.settle(super::data_flag(arguments.data.as_deref()))?.plan;
+    let plan = arguments
+        .source
+        .settle(super::data_flag(arguments.data.as_deref()))?
+        .plan;
     logging::start(&plan.log, plan.log_json).map_err(Failure::Usage)?;
     if let Some(url) = &arguments.url {
         return bridge(url).await;
@@ -85,10 +88,17 @@ async fn bridge(url: &str) -> Result<Answer, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::Refused(format!("no session with {address}: {error}"))
     };
-    let mut request = address.as_str().into_client_request().map_err(|error| failed(&error))?;
+    let mut request = address
+        .as_str()
+        .into_client_request()
+        .map_err(|error| failed(&error))?;
     let protocol = subprotocol();
-    request.headers_mut().insert("sec-websocket-protocol", protocol);
-    let (socket, _) = connect_async(request).await.map_err(|error| failed(&error))?;
+    request
+        .headers_mut()
+        .insert("sec-websocket-protocol", protocol);
+    let (socket, _) = connect_async(request)
+        .await
+        .map_err(|error| failed(&error))?;
     let (mut out, mut into) = socket.split();
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut open: Option<(String, String)> = None;

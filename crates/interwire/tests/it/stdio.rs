@@ -69,7 +69,9 @@ fn every_published_fixture_passes_from_outside() {
         let answers = answers(&[], &events);
         let refused = answers.iter().flatten().filter(|answer| {
             answer["source"] == "service:interwire"
-                && answer["type"].as_str().is_some_and(|kind| kind.ends_with(".rejected"))
+                && answer["type"]
+                    .as_str()
+                    .is_some_and(|kind| kind.ends_with(".rejected"))
         });
         let refused: Vec<&Value> = refused.collect();
         match fixture["expectation"].as_str().unwrap() {
@@ -90,9 +92,19 @@ fn a_session_of_its_own_is_closed_with_its_input() {
     .join("\n");
     let ran = run_with(&["stdio"], &input);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let kinds: Vec<_> = ran.json().iter().map(|event| event["type"].clone()).collect();
-    assert_eq!(kinds, ["session.ready", "event.acknowledged", "session.closed"]);
-    assert_eq!(ran.json()[0]["payload"]["capabilities"]["transports"], json!(["stdio"]));
+    let kinds: Vec<_> = ran
+        .json()
+        .iter()
+        .map(|event| event["type"].clone())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["session.ready", "event.acknowledged", "session.closed"]
+    );
+    assert_eq!(
+        ran.json()[0]["payload"]["capabilities"]["transports"],
+        json!(["stdio"])
+    );
 }
 
 #[test]
@@ -106,7 +118,11 @@ fn a_session_with_a_running_exchange_is_the_same() {
     .join("\r\n");
     let ran = run_with(&["stdio", "--url", &exchange.url], &input);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let kinds: Vec<_> = ran.json().iter().map(|event| event["type"].clone()).collect();
+    let kinds: Vec<_> = ran
+        .json()
+        .iter()
+        .map(|event| event["type"].clone())
+        .collect();
     assert_eq!(
         kinds,
         [

@@ -54,7 +54,9 @@ impl Control {
             "capabilities.declared" | "capabilities.changed" => {
                 Self::Declare(Offer::read(document))
             }
-            "session.ready" | "subscription.created" | "subscription.rejected"
+            "session.ready"
+            | "subscription.created"
+            | "subscription.rejected"
             | "subscription.expired" => Self::Told,
             _ => return None,
         };

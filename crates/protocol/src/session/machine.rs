@@ -102,6 +102,15 @@ impl Machine {
             Err(refused) => return vec![Step::Say(self.refuse_text(now, text, &refused))],
         };
         let about = About::header(&header);
+        // The registry of the binding is closed (AEP 1.3), whatever the exchange carries on other doors.
+        if let Some(unknown) = warnings
+            .iter()
+            .find(|one| one.code == Code::UnknownEventType)
+        {
+            let (at, rule) = (unknown.pointer.clone(), unknown.rule);
+            let fault = Fault::new(Code::InvalidEventType, at, rule, unknown.detail.clone());
+            return vec![self.refuse(now, &about, fault)];
+        }
         if header.session.is_some() && header.session == self.ended && !is_opening(&header) {
             return vec![self.refuse(now, &about, closed(&header))];
         }
@@ -145,12 +154,7 @@ impl Machine {
     }
 
     /// A message for the exchange, and what it says about deliveries of this connection.
-    fn carry(
-        &mut self,
-        about: About,
-        header: Header,
-        warnings: Vec<Fault>,
-    ) -> Vec<Step> {
+    fn carry(&mut self, about: About, header: Header, warnings: Vec<Fault>) -> Vec<Step> {
         let mut steps = Vec::new();
         if let Some((event, verdict)) = settled(&header) {
             if self.voice.said(&event) {
@@ -174,12 +178,7 @@ impl Machine {
     }
 
     /// The first party that speaks on the connection is the one it is for.
-    fn attach(
-        &mut self,
-        party: Party,
-        is_acknowledged: bool,
-        steps: &mut Vec<Step>,
-    ) {
+    fn attach(&mut self, party: Party, is_acknowledged: bool, steps: &mut Vec<Step>) {
         if self.attached.is_some() || party.is_wildcard() || party.is_channel() {
             return;
         }
@@ -251,7 +250,12 @@ impl Machine {
         if self.session.is_some() || self.opening {
             let open = self.session.as_deref().unwrap_or_default();
             let detail = format!("expected no open session on this connection, got {open:?}");
-            let fault = Fault::new(Code::SessionConflict, "/payload/session_id", "AEP 3.1", detail);
+            let fault = Fault::new(
+                Code::SessionConflict,
+                "/payload/session_id",
+                "AEP 3.1",
+                detail,
+            );
             return vec![self.refuse(now, &about, fault)];
         }
         let ours = self.capabilities.profiles();
@@ -261,7 +265,9 @@ impl Machine {
         if offer.session.as_deref().is_none_or(str::is_empty) {
             offer.session = Some(self.voice.id("sess_", now).into());
         }
-        self.state = SessionState::Created.after(SessionMove::Open).unwrap_or_default();
+        self.state = SessionState::Created
+            .after(SessionMove::Open)
+            .unwrap_or_default();
         self.opening = true;
         let source = header.sender.as_str().into();
         vec![Step::Open {
@@ -289,7 +295,9 @@ impl Machine {
         self.session.clone_from(&offer.session);
         self.source = Some(source.into());
         self.agree_heartbeat(offer);
-        let agreed = offer.agree(&self.capabilities.profiles()).unwrap_or_default();
+        let agreed = offer
+            .agree(&self.capabilities.profiles())
+            .unwrap_or_default();
         let mut payload = String::from("{\"session_id\":");
         push_string(&mut payload, self.session.as_deref().unwrap_or_default());
         let _ = write!(
@@ -500,7 +508,10 @@ impl Machine {
         subscription.sent = Some(start);
         let payload = created(now, subscription);
         let about = about?;
-        Some(self.voice.answer(now, "subscription.created", about, &payload))
+        Some(
+            self.voice
+                .answer(now, "subscription.created", about, &payload),
+        )
     }
 
     /// A subscription could not begin, or not go on.
@@ -581,7 +592,14 @@ impl Machine {
     }
 
     /// `event.replayed`: the past of a subscription has been sent, the present follows.
-    pub fn replayed(&mut self, now: Timestamp, id: &str, from: &str, to: &str, count: u64) -> String {
+    pub fn replayed(
+        &mut self,
+        now: Timestamp,
+        id: &str,
+        from: &str,
+        to: &str,
+        count: u64,
+    ) -> String {
         let mut payload = String::from("{\"subscription_id\":");
         push_string(&mut payload, id);
         payload.push_str(",\"from_cursor\":");
@@ -647,11 +665,16 @@ impl Machine {
     pub fn park(&mut self) -> Option<Parked> {
         let session = self.session.take()?;
         let source = self.source.take()?;
-        self.state = self.state.after(SessionMove::Disconnect).unwrap_or(self.state);
+        self.state = self
+            .state
+            .after(SessionMove::Disconnect)
+            .unwrap_or(self.state);
         Some(Parked {
             session,
             source,
-            subscriptions: std::mem::take(&mut self.subscriptions).into_values().collect(),
+            subscriptions: std::mem::take(&mut self.subscriptions)
+                .into_values()
+                .collect(),
             numbered: self.numbered,
         })
     }
@@ -671,14 +694,20 @@ impl Machine {
     }
 
     fn silent_at(&self) -> Timestamp {
-        self.heard_at.plus_millis(self.interval().saturating_mul(MISSED_MAX))
+        self.heard_at
+            .plus_millis(self.interval().saturating_mul(MISSED_MAX))
     }
 
     /// Time has passed: heartbeats, silence, subscriptions whose time is over.
     pub fn tick(&mut self, now: Timestamp) -> Vec<Step> {
         let mut steps = Vec::new();
         let over = |one: &&Subscription| one.expires.is_some_and(|moment| moment <= now);
-        let over: Vec<_> = self.subscriptions.values().filter(over).map(|one| one.id.clone()).collect();
+        let over: Vec<_> = self
+            .subscriptions
+            .values()
+            .filter(over)
+            .map(|one| one.id.clone())
+            .collect();
         for id in over {
             self.subscriptions.remove(&id);
             let mut payload = String::from("{\"subscription_id\":");
@@ -734,7 +763,11 @@ impl Machine {
             out.push_str("{\"subscription_id\":");
             push_string(out, &subscription.id);
             let mode = subscription.mode.as_str();
-            let _ = write!(out, ",\"delivery_mode\":\"{mode}\",\"filter\":{}", subscription.asked);
+            let _ = write!(
+                out,
+                ",\"delivery_mode\":\"{mode}\",\"filter\":{}",
+                subscription.asked
+            );
             if let Some(cursor) = subscription.cursor() {
                 out.push_str(",\"cursor\":");
                 push_string(out, cursor);
@@ -788,7 +821,9 @@ fn settled(header: &Header) -> Option<(Box<str>, Verdict)> {
         return Some((settlement.id.clone(), verdict));
     }
     match &header.flow.as_ref()?.step {
-        Move::Redelivered(event) => Some((event.clone(), Verdict::Again("event.redelivered".into()))),
+        Move::Redelivered(event) => {
+            Some((event.clone(), Verdict::Again("event.redelivered".into())))
+        }
         Move::DeadLettered(event) => {
             Some((event.clone(), Verdict::Never("event.dead_lettered".into())))
         }

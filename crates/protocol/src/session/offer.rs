@@ -78,7 +78,9 @@ impl Offer {
             required,
             heartbeat_ms: heartbeat.map(|ms| match ms {
                 ..=0 => 0,
-                ms => ms.clamp(*HEARTBEAT_MS.start(), *HEARTBEAT_MS.end()).unsigned_abs(),
+                ms => ms
+                    .clamp(*HEARTBEAT_MS.start(), *HEARTBEAT_MS.end())
+                    .unsigned_abs(),
             }),
             last_seen: text("last_event_id").or_else(|| text("from_cursor")),
             mode: text("delivery_mode").and_then(|word| DeliveryMode::parse(&word)),
@@ -108,7 +110,11 @@ impl Offer {
                 Code::UnsupportedProfile,
                 "/payload/required_profiles",
                 "AEP 3.3",
-                format!("expected profiles among {}, got {}", ours.join(", "), missing.join(", ")),
+                format!(
+                    "expected profiles among {}, got {}",
+                    ours.join(", "),
+                    missing.join(", ")
+                ),
             ));
         }
         if let Some(name) = self.forbidden {
@@ -132,7 +138,10 @@ impl Offer {
     /// The required profiles that are not ours.
     pub(super) fn missing(&self, ours: &[String]) -> Vec<String> {
         let required = self.required.iter();
-        required.filter(|name| !ours.contains(name)).cloned().collect()
+        required
+            .filter(|name| !ours.contains(name))
+            .cloned()
+            .collect()
     }
 }
 

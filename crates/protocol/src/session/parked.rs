@@ -20,7 +20,9 @@ impl Parked {
     /// A session of which only durable subscriptions are left, because its exchange was restarted.
     #[must_use]
     pub fn recalled(source: &str, session: &str, subscriptions: Vec<Subscription>) -> Self {
-        let numbers = subscriptions.iter().filter_map(|one| one.id.strip_prefix("sub_"));
+        let numbers = subscriptions
+            .iter()
+            .filter_map(|one| one.id.strip_prefix("sub_"));
         let numbered = numbers.filter_map(|text| text.parse().ok()).max();
         Self {
             session: session.into(),

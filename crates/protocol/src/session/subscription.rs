@@ -95,15 +95,18 @@ impl Subscription {
             ..Limits::default()
         };
         let filter = Filter::from_json(read(known.as_bytes(), limits)?.root())?;
-        let text = |name: &str| -> Option<Box<str>> {
-            Some(Box::from(&*payload.get(name)?.as_str()?))
-        };
+        let text =
+            |name: &str| -> Option<Box<str>> { Some(Box::from(&*payload.get(name)?.as_str()?)) };
         let expires = match payload.get("expires_at").filter(|value| !value.is_null()) {
             None => None,
             Some(value) => {
                 let moment = value.as_str();
                 let moment = moment.and_then(|text| Timestamp::parse_rfc3339(&text));
-                Some(moment.map(|(moment, _)| moment).ok_or_else(|| expiry(value))?)
+                Some(
+                    moment
+                        .map(|(moment, _)| moment)
+                        .ok_or_else(|| expiry(value))?,
+                )
             }
         };
         let from = text("from_cursor");
@@ -156,5 +159,11 @@ fn expiry(value: Value<'_>) -> Rejection {
         value.kind().as_str()
     };
     let detail = format!("expected an RFC 3339 moment, got {got}");
-    Fault::new(Code::SubscriptionRejected, "/payload/expires_at", "AEP 4.3", detail).into()
+    Fault::new(
+        Code::SubscriptionRejected,
+        "/payload/expires_at",
+        "AEP 4.3",
+        detail,
+    )
+    .into()
 }

@@ -31,11 +31,21 @@ fn hear(machine: &mut Machine, ms: i64, text: &str) -> Vec<Step> {
     let mut out = Vec::new();
     for step in machine.hear(at(ms), text.as_bytes(), reading) {
         match step {
-            Step::Open { about, source, offer } => {
+            Step::Open {
+                about,
+                source,
+                offer,
+            } => {
                 out.extend(machine.open(at(ms), &about, &source, &offer, None));
             }
-            Step::Subscribe { about, subscription } => {
-                let place = Place { sequence: 1, cursor: "c-1".into() };
+            Step::Subscribe {
+                about,
+                subscription,
+            } => {
+                let place = Place {
+                    sequence: 1,
+                    cursor: "c-1".into(),
+                };
                 let text = machine.subscribed(at(ms), about.as_ref(), &subscription.id, place);
                 out.extend(text.map(Step::Say));
             }
@@ -53,7 +63,13 @@ fn said(steps: &[Step]) -> Vec<(String, String)> {
     texts
         .map(|text| {
             let document = read(text.as_bytes(), Limits::default()).unwrap();
-            let kind = document.root().get("type").unwrap().as_str().unwrap().into_owned();
+            let kind = document
+                .root()
+                .get("type")
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .into_owned();
             (kind, text)
         })
         .collect()
@@ -84,14 +100,23 @@ fn both_spellings_of_the_handshake_are_answered() {
 #[test]
 fn a_required_profile_that_is_missing_ends_the_session_and_is_named() {
     let mut machine = machine();
-    let payload = r#"{"session_id":"s","required_profiles":["harmovela.core.v1","harmovela.security.v1"]}"#;
+    let payload =
+        r#"{"session_id":"s","required_profiles":["harmovela.core.v1","harmovela.security.v1"]}"#;
     let steps = hear(&mut machine, 0, &event("session.opened", payload));
     assert_eq!(kinds(&steps), ["session.error"]);
     let text = &said(&steps)[0].1;
     assert!(text.contains(r#""code":"unsupported_profile""#), "{text}");
-    assert!(text.contains(r#""required":["harmovela.security.v1"]"#), "{text}");
+    assert!(
+        text.contains(r#""required":["harmovela.security.v1"]"#),
+        "{text}"
+    );
     assert!(matches!(steps.last(), Some(Step::End(_))));
-    assert_eq!(machine.state(), SessionState::Created.after(super::SessionMove::Fail).unwrap());
+    assert_eq!(
+        machine.state(),
+        SessionState::Created
+            .after(super::SessionMove::Fail)
+            .unwrap()
+    );
 }
 
 #[test]
@@ -99,9 +124,17 @@ fn profiles_are_the_intersection_and_a_foreign_version_is_refused() {
     let mut one = machine();
     let payload = r#"{"session_id":"s","profiles":["harmovela.core.v1","x.y.v1"]}"#;
     let steps = hear(&mut one, 0, &event("session.opened", payload));
-    assert!(said(&steps)[0].1.contains(r#""profiles":["harmovela.core.v1"]}"#));
+    assert!(
+        said(&steps)[0]
+            .1
+            .contains(r#""profiles":["harmovela.core.v1"]}"#)
+    );
     let mut two = machine();
-    let steps = hear(&mut two, 0, &event("session.opened", r#"{"version":"9.9"}"#));
+    let steps = hear(
+        &mut two,
+        0,
+        &event("session.opened", r#"{"version":"9.9"}"#),
+    );
     assert_eq!(kinds(&steps), ["session.error"]);
     assert!(said(&steps)[0].1.contains("unsupported_version"));
 }
@@ -109,7 +142,10 @@ fn profiles_are_the_intersection_and_a_foreign_version_is_refused() {
 #[test]
 fn heartbeats_go_out_and_three_missed_ones_are_the_end() {
     let mut machine = machine();
-    let open = event("session.opened", r#"{"session_id":"s","heartbeat_interval_ms":1000}"#);
+    let open = event(
+        "session.opened",
+        r#"{"session_id":"s","heartbeat_interval_ms":1000}"#,
+    );
     hear(&mut machine, 0, &open);
     assert_eq!(machine.due(), Some(at(1_000)));
     assert_eq!(kinds(&machine.tick(at(999))), [""; 0]);
@@ -128,9 +164,15 @@ fn a_session_comes_back_with_its_subscriptions_behind_what_was_acknowledged() {
     let mut first = machine();
     let open = event("session.opened", r#"{"session_id":"s"}"#);
     hear(&mut first, 0, &open);
-    let wish = event("subscription.requested", r#"{"types":"task.*","delivery_mode":"replayable"}"#);
+    let wish = event(
+        "subscription.requested",
+        r#"{"types":"task.*","delivery_mode":"replayable"}"#,
+    );
     assert_eq!(kinds(&hear(&mut first, 0, &wish)), ["subscription.created"]);
-    let place = |sequence: u64| Place { sequence, cursor: format!("c-{sequence}").into() };
+    let place = |sequence: u64| Place {
+        sequence,
+        cursor: format!("c-{sequence}").into(),
+    };
     first.sent("sub_0001", place(9));
     first.acknowledged(&place(5));
     first.acknowledged(&place(4));
@@ -139,7 +181,16 @@ fn a_session_comes_back_with_its_subscriptions_behind_what_was_acknowledged() {
     let mut second = machine();
     let reading = decode(open.as_bytes(), &Rules::at(at(0)));
     let steps = second.hear(at(0), open.as_bytes(), reading);
-    let [Step::Open { about, source, offer }] = &steps[..] else { panic!("{steps:?}") };
+    let [
+        Step::Open {
+            about,
+            source,
+            offer,
+        },
+    ] = &steps[..]
+    else {
+        panic!("{steps:?}")
+    };
     let steps = second.open(at(0), about, source, offer, Some(parked));
     assert!(said(&steps)[0].1.contains(r#""resumed":true"#));
     let from = steps.iter().find_map(|step| match step {
@@ -147,7 +198,10 @@ fn a_session_comes_back_with_its_subscriptions_behind_what_was_acknowledged() {
         _ => None,
     });
     assert_eq!(from.as_deref(), Some("c-5"));
-    assert_eq!(kinds(&hear(&mut second, 0, &wish)), ["subscription.created"]);
+    assert_eq!(
+        kinds(&hear(&mut second, 0, &wish)),
+        ["subscription.created"]
+    );
     assert_eq!(second.subscriptions().count(), 1, "asked again, not twice");
 }
 
@@ -157,8 +211,17 @@ fn answers_to_answers_end() {
     let steps = hear(&mut machine, 0, &event("session.ready", "{}"));
     let text = &said(&steps)[0].1;
     let document = read(text.as_bytes(), Limits::default()).unwrap();
-    let id = document.root().get("id").unwrap().as_str().unwrap().into_owned();
-    let ack = event("event.acknowledged", &format!(r#"{{"acknowledged_event_id":"{id}"}}"#));
+    let id = document
+        .root()
+        .get("id")
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .into_owned();
+    let ack = event(
+        "event.acknowledged",
+        &format!(r#"{{"acknowledged_event_id":"{id}"}}"#),
+    );
     assert!(hear(&mut machine, 0, &ack).is_empty());
     let other = event("event.acknowledged", r#"{"acknowledged_event_id":"evt_9"}"#);
     assert!(!hear(&mut machine, 0, &other).is_empty());
@@ -167,8 +230,18 @@ fn answers_to_answers_end() {
 #[test]
 fn what_is_no_message_is_refused_in_band() {
     let mut machine = machine();
-    for text in ["", "{", "[]", "null", "{\"id\":\"x\",\"type\":\"task.done\"}"] {
-        assert_eq!(kinds(&hear(&mut machine, 0, text)), ["event.rejected"], "{text}");
+    for text in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{\"id\":\"x\",\"type\":\"task.done\"}",
+    ] {
+        assert_eq!(
+            kinds(&hear(&mut machine, 0, text)),
+            ["event.rejected"],
+            "{text}"
+        );
     }
     let steps = hear(&mut machine, 0, &event("subscription.requested", "{}"));
     assert_eq!(kinds(&steps), ["subscription.rejected"]);
@@ -176,23 +249,37 @@ fn what_is_no_message_is_refused_in_band() {
 
 fn any_text() -> impl Strategy<Value = String> {
     let kind = prop_oneof![
-        Just("session.opened"), Just("session.closed"), Just("session.heartbeat"),
-        Just("session.error"), Just("session.ready"), Just("capabilities.requested"),
-        Just("capabilities.declared"), Just("subscription.requested"),
-        Just("subscription.cancelled"), Just("event.acknowledged"), Just("event.redelivered"),
-        Just("event.rejected"), Just("task.submitted"), Just("no.such.type"),
+        Just("session.opened"),
+        Just("session.closed"),
+        Just("session.heartbeat"),
+        Just("session.error"),
+        Just("session.ready"),
+        Just("capabilities.requested"),
+        Just("capabilities.declared"),
+        Just("subscription.requested"),
+        Just("subscription.cancelled"),
+        Just("event.acknowledged"),
+        Just("event.redelivered"),
+        Just("event.rejected"),
+        Just("task.submitted"),
+        Just("no.such.type"),
     ];
     let payload = prop_oneof![
-        Just("{}"), Just("[]"), Just("null"),
+        Just("{}"),
+        Just("[]"),
+        Just("null"),
         Just(r#"{"session_id":"s","version":"0.2"}"#),
         Just(r#"{"session_id":"t","version":9}"#),
         Just(r#"{"heartbeat_interval_ms":100,"session_id":"s"}"#),
         Just(r#"{"heartbeat_interval_ms":-1e300}"#),
-        Just(r#"{"required_profiles":["x"]}"#), Just(r#"{"profiles":{"required":[1,null]}}"#),
-        Just(r#"{"types":"*"}"#), Just(r#"{"types":["task.*"],"delivery_mode":"replayable"}"#),
+        Just(r#"{"required_profiles":["x"]}"#),
+        Just(r#"{"profiles":{"required":[1,null]}}"#),
+        Just(r#"{"types":"*"}"#),
+        Just(r#"{"types":["task.*"],"delivery_mode":"replayable"}"#),
         Just(r#"{"types":"*","expires_at":"2026-02-28T10:30:01Z"}"#),
         Just(r#"{"subscription_id":"sub_0001"}"#),
-        Just(r#"{"acknowledged_event_id":"evt_1"}"#), Just(r#"{"original_event_id":"evt_1"}"#),
+        Just(r#"{"acknowledged_event_id":"evt_1"}"#),
+        Just(r#"{"original_event_id":"evt_1"}"#),
     ];
     prop_oneof![
         9 => (kind, payload).prop_map(|(kind, payload)| event(kind, payload)),

@@ -22,7 +22,9 @@ pub(crate) async fn stream(call: Call) -> Answer {
         None => From::Latest,
         Some(text) => match From::parse(&text) {
             From::Cursor(cursor) => {
-                let known = handle.position(&From::Cursor(cursor.clone()), follow.on_gap).await;
+                let known = handle
+                    .position(&From::Cursor(cursor.clone()), follow.on_gap)
+                    .await;
                 match known {
                     Err(refused) if refused.code() == Code::CursorUnknown => {
                         match handle.find(&text, None).await {
@@ -45,7 +47,11 @@ pub(crate) async fn stream(call: Call) -> Answer {
 fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let is_plain = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
     let header = &entry.header;
-    let kind = if is_plain(&header.kind) { &*header.kind } else { "message" };
+    let kind = if is_plain(&header.kind) {
+        &*header.kind
+    } else {
+        "message"
+    };
     if is_plain(&header.id) {
         stream::named(kind, &header.id, &entry.envelope)
     } else {

@@ -27,7 +27,12 @@ pub(crate) async fn ingest(call: Call) -> Answer {
     let media = call.parts.headers.get(header::CONTENT_TYPE);
     let is_one = media
         .and_then(|media| media.to_str().ok())
-        .is_some_and(|media| media.trim().to_ascii_lowercase().starts_with("application/json"));
+        .is_some_and(|media| {
+            media
+                .trim()
+                .to_ascii_lowercase()
+                .starts_with("application/json")
+        });
     let (door, peer) = (call.door.clone(), call.peer.clone());
     let (submit, mut results) = mpsc::unbounded_channel();
     let mut lines: Vec<Line> = Vec::new();
@@ -38,7 +43,15 @@ pub(crate) async fn ingest(call: Call) -> Answer {
             let reading = protocol::decode(&envelope, &door.handle.rules());
             let dialect = reading.dialect.map_or("none", DialectName::as_str);
             let (header, warnings) = reading.into_result()?;
-            Ok((dialect, Submission { number, header, envelope, warnings }))
+            Ok((
+                dialect,
+                Submission {
+                    number,
+                    header,
+                    envelope,
+                    warnings,
+                },
+            ))
         });
         match read {
             Ok((dialect, submission)) => {
@@ -62,7 +75,9 @@ pub(crate) async fn ingest(call: Call) -> Answer {
             while let Some(line) = body.ready() {
                 together.extend(take(line.content, &mut lines));
                 if together.len() >= TOGETHER_MAX {
-                    peer.handle.submit(std::mem::take(&mut together), &submit).await;
+                    peer.handle
+                        .submit(std::mem::take(&mut together), &submit)
+                        .await;
                 }
             }
             if body.has_ended() {
@@ -75,11 +90,17 @@ pub(crate) async fn ingest(call: Call) -> Answer {
     drop(submit);
     while let Some((number, result)) = results.recv().await {
         let result = result.and_then(|receipt| door.handle.complete(receipt));
-        if let Some(line) = usize::try_from(number).ok().and_then(|at| lines.get_mut(at)) {
+        if let Some(line) = usize::try_from(number)
+            .ok()
+            .and_then(|at| lines.get_mut(at))
+        {
             line.1 = Some(result);
         }
     }
-    for (dialect, result) in lines.iter().filter_map(|(dialect, result)| Some((dialect, result.as_ref()?))) {
+    for (dialect, result) in lines
+        .iter()
+        .filter_map(|(dialect, result)| Some((dialect, result.as_ref()?)))
+    {
         door.handle.count(dialect, label(result));
     }
     Ok(answer(&lines))
@@ -116,10 +137,16 @@ fn answer(lines: &[Line]) -> axum::http::Response<axum::body::Body> {
             }
         }
     }
-    let status = if accepted == 0 { StatusCode::BAD_REQUEST } else { StatusCode::ACCEPTED };
+    let status = if accepted == 0 {
+        StatusCode::BAD_REQUEST
+    } else {
+        StatusCode::ACCEPTED
+    };
     json(
         status,
-        format!("{{\"accepted\":{accepted},\"rejected\":{rejected},\"errors\":[{errors}],\"results\":[{results}]}}"),
+        format!(
+            "{{\"accepted\":{accepted},\"rejected\":{rejected},\"errors\":[{errors}],\"results\":[{results}]}}"
+        ),
     )
 }
 
@@ -127,7 +154,11 @@ fn push_error(out: &mut String, refused: &Rejection) {
     let word = words::of_code(refused.code());
     let _ = write!(out, "{{\"code\":\"{word}\",\"message\":");
     push_string(out, &refused.first().detail);
-    let _ = write!(out, ",\"retryable\":{},\"details\":", words::is_retryable(word));
+    let _ = write!(
+        out,
+        ",\"retryable\":{},\"details\":",
+        words::is_retryable(word)
+    );
     protocol::verdict::write_fault(out, refused.first());
     out.push('}');
 }
