@@ -104,6 +104,12 @@ impl Machine {
             Err(refused) => return vec![Step::Say(self.refuse_text(now, text, &refused))],
         };
         let about = About::header(&header);
+        // The registry of the binding is closed (AEP 1.3), whatever the exchange carries on other doors.
+        if let Some(unknown) = warnings.iter().find(|one| one.code == Code::UnknownEventType) {
+            let (at, rule) = (unknown.pointer.clone(), unknown.rule);
+            let fault = Fault::new(Code::InvalidEventType, at, rule, unknown.detail.clone());
+            return vec![self.refuse(now, &about, fault)];
+        }
         if header.session.is_some() && header.session == self.ended && !is_opening(&header) {
             return vec![self.refuse(now, &about, closed(&header))];
         }
