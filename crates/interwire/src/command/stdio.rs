@@ -110,17 +110,7 @@ async fn bridge(url: &str) -> Result<Answer, Failure> {
                 Some(line) => out.send(Message::text(line)).await.map_err(|error| failed(&error))?,
                 None => {
                     // Answers come in order: when this one is there, all are.
-                    let now = now();
-                    let id = format!("evt_{:032x}", client::chance::wide_bits());
-                    if let Some((session, source)) = open.take() {
-                        let mut payload = String::from("{\"session_id\":");
-                        push_string(&mut payload, &session);
-                        payload.push_str(",\"reason\":\"end_of_input\"}");
-                        let close = Aep::event("session.closed", &source).payload_json(&payload);
-                        let close = close.session(&session).build(&format!("{id}c"), now);
-                        out.send(Message::text(close)).await.map_err(|error| failed(&error))?;
-                    }
-                    let ask = Aep::event("capabilities.requested", "tool:stdio").build(&id, now);
+                    let (id, ask) = last_question();
                     out.send(Message::text(ask)).await.map_err(|error| failed(&error))?;
                     last = Some(id);
                 }
@@ -131,8 +121,17 @@ async fn bridge(url: &str) -> Result<Answer, Failure> {
                     if let Some((kind, event)) = &event {
                         let text = |at: &str| Some(event.pointer(at)?.as_str()?.to_owned());
                         if last.is_some() && text("/causation_id") == last {
-                            drop(out.close().await);
-                            return Ok(Answer::Yes);
+                            let Some((session, source)) = open.take() else {
+                                drop(out.close().await);
+                                return Ok(Answer::Yes);
+                            };
+                            let (id, ask) = last_question();
+                            let close = end_of_input(&session, &source);
+                            for text in [close, ask] {
+                                out.send(Message::text(text)).await.map_err(|error| failed(&error))?;
+                            }
+                            last = Some(id);
+                            continue;
                         }
                         match &**kind {
                             "session.ready" => {
@@ -167,4 +166,21 @@ fn said(text: &str) -> Option<(String, serde_json::Value)> {
 
 fn subprotocol() -> tokio_tungstenite::tungstenite::http::HeaderValue {
     tokio_tungstenite::tungstenite::http::HeaderValue::from_static("harmovela-0.2")
+}
+
+/// A question whose answer says that everything before it was answered; with its id.
+fn last_question() -> (String, String) {
+    let id = format!("evt_{:032x}", client::chance::wide_bits());
+    let ask = Aep::event("capabilities.requested", "tool:stdio").build(&id, now());
+    (id, ask)
+}
+
+/// `session.closed` of a session that its input left open.
+fn end_of_input(session: &str, source: &str) -> String {
+    let mut payload = String::from("{\"session_id\":");
+    push_string(&mut payload, session);
+    payload.push_str(",\"reason\":\"end_of_input\"}");
+    let id = format!("evt_{:032x}", client::chance::wide_bits());
+    let close = Aep::event("session.closed", source).payload_json(&payload);
+    close.session(session).build(&id, now())
 }

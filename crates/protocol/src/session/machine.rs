@@ -1,4 +1,6 @@
 //! The session machine: what was heard goes in, what to do comes out.
+//!
+//! long because: one machine whose every answer needs the same state.
 
 mod passing;
 mod subscribing;
