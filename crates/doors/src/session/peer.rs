@@ -1,6 +1,4 @@
 //! One connection from its opening to its end.
-//!
-//! long because: one connection from its opening to its end.
 
 use super::deliver::Readers;
 use super::frames::{Broken, Frames, Goodbye, Heard};

@@ -1,6 +1,4 @@
 //! The session machine: what was heard goes in, what to do comes out.
-//!
-//! long because: one machine whose every answer needs the same state.
 
 mod passing;
 mod subscribing;
@@ -107,7 +105,10 @@ impl Machine {
         };
         let about = About::header(&header);
         // The registry of the binding is closed (AEP 1.3), whatever the exchange carries on other doors.
-        if let Some(unknown) = warnings.iter().find(|one| one.code == Code::UnknownEventType) {
+        if let Some(unknown) = warnings
+            .iter()
+            .find(|one| one.code == Code::UnknownEventType)
+        {
             let (at, rule) = (unknown.pointer.clone(), unknown.rule);
             let fault = Fault::new(Code::InvalidEventType, at, rule, unknown.detail.clone());
             return vec![self.refuse(now, &about, fault)];
