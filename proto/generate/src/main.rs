@@ -4,11 +4,8 @@
 use prost::Message as _;
 use std::path::Path;
 
-const FILES: [&str; 3] = [
-    "interwire/v1/exchange.proto",
-    "harmovela/v1/transport.proto",
-    "aep/v1/transport.proto",
-];
+/// What the door serves: reflection tells clients of these and of nothing else.
+const FILES: [&str; 1] = ["interwire/v1/exchange.proto"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -15,6 +15,7 @@ mod cases;
 mod door;
 mod driver;
 mod exchange;
+mod grpc_services;
 mod python;
 
 /// Every case on every door is a test of its own.

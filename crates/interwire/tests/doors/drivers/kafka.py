@@ -11,7 +11,7 @@ import uuid
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
-from bus_common import header, matches, say, spelled
+from bus_driver import header, matches, say, spelled
 
 
 class Driver:

@@ -17,7 +17,7 @@ import nats  # noqa: E402
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy  # noqa: E402
 
 sys.path.append(here)
-from bus_common import header, matches, say, spelled  # noqa: E402
+from bus_driver import header, matches, say, spelled  # noqa: E402
 
 
 class Driver:

@@ -17,7 +17,7 @@ sys.path = [path for path in sys.path if os.path.abspath(path or ".") != here]
 import redis  # noqa: E402
 
 sys.path.append(here)
-from bus_common import matches, say, spelled  # noqa: E402
+from bus_driver import matches, say, spelled  # noqa: E402
 
 
 def text_of(fields):
