@@ -9,6 +9,7 @@
 )]
 
 use interwire_testkit::mutations::{self, Mutation};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -52,8 +53,16 @@ fn run(word: &str) -> Result<usize, Failed> {
         return Err(format!("unchanged sources fail: {noticed}").into());
     }
     println!("{:<44} {:<12} {SEEDS} seeds", "(none)", "nothing");
+    let wanted = || list.iter().filter(|one| one.name.contains(word));
+    // A test that fails anyway notices nothing.
+    let tests: BTreeSet<&String> = wanted().filter_map(|one| one.test.as_ref()).collect();
+    for test in tests {
+        if bench.test(test)?.is_some() {
+            return Err(format!("unchanged sources fail: {test}").into());
+        }
+    }
     let mut survivors = 0;
-    for mutation in list.iter().filter(|one| one.name.contains(word)) {
+    for mutation in wanted() {
         let noticed = match bench.try_out(mutation) {
             Ok(noticed) => noticed,
             Err(error) => {
@@ -97,10 +106,7 @@ impl Bench {
     /// What the simulation finds, if anything.
     fn simulate(&self) -> Result<Option<String>, Failed> {
         let package = ["build", "-p", "interwire-testkit", "--bin", "soak"];
-        let built = self.cargo(&package).output()?;
-        if !built.status.success() {
-            return Err(String::from_utf8_lossy(&built.stderr).into_owned().into());
-        }
+        self.build(&package)?;
         let mut soak = Command::new(self.target.join("debug/soak"));
         soak.args(["--seeds", SEEDS, "--short"]);
         let (code, out) = wait(&mut soak)?;
@@ -116,6 +122,8 @@ impl Bench {
         let (package, name) = test
             .split_once("::")
             .ok_or("expected a test as `crate::name`")?;
+        // What cannot be built is not noticed by a test.
+        self.build(&["test", "-p", package, "--test", "it", "--no-run"])?;
         let mut cargo = self.cargo(&["test", "-p", package, "--test", "it", "--", "--exact"]);
         let (code, out) = wait(cargo.arg(name))?;
         if code == Some(0) {
@@ -128,6 +136,14 @@ impl Bench {
             };
         }
         Ok(Some(test.to_owned()))
+    }
+
+    fn build(&self, arguments: &[&str]) -> Result<(), Failed> {
+        let built = self.cargo(arguments).output()?;
+        match built.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&built.stderr).into_owned().into()),
+        }
     }
 
     fn cargo(&self, arguments: &[&str]) -> Command {
