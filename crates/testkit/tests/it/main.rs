@@ -23,3 +23,4 @@ mod journal_retention;
 mod journal_verify;
 mod simulation;
 mod world;
+mod zz_probe;
