@@ -54,7 +54,9 @@ impl Retainer {
         let policy = self.shared.settings.retention;
         let segments = self.shared.reader.segments();
         let now_ms = self.shared.clock.now().as_millis();
-        let mut cut = wanted(&policy, &segments, now_ms);
+        // The age of what was written by a clock that has been set back since is not negative.
+        let time_ms = self.shared.reader.time_at(now_ms);
+        let mut cut = wanted(&policy, &segments, time_ms);
         // Most of the time nothing is to be done, and then nothing is asked.
         if !frees_any(&segments, cut) {
             return Ok(EVERY);

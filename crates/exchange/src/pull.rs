@@ -136,5 +136,6 @@ impl Exchange {
     pub fn recovered(&mut self, now: Timestamp, sequence: u64) {
         self.recovered_to = sequence;
         self.places.resume_waits(now);
+        self.tasks.resume_waits(now);
     }
 }

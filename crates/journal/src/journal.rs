@@ -102,7 +102,8 @@ impl Journal {
     }
 
     /// Tells what the wall clock says, in milliseconds since 1970: the age of segments is judged by
-    /// it. A clock that steps back is taken to stand still.
+    /// it. A clock that steps back is taken to stand still; for one that was set back between two lives
+    /// see [`Reader::time_at`].
     pub fn set_now(&mut self, now_ms: i64) {
         self.shared.set_now(now_ms);
     }

@@ -30,7 +30,8 @@ pub struct SegmentView {
     pub last: u64,
     /// Bytes that its records take, with the header.
     pub bytes: u64,
-    /// Not before this moment was its first record written, in milliseconds since 1970.
+    /// Not before this moment of the journal's time was its first record written, in milliseconds; see
+    /// [`Reader::time_at`].
     pub begun_ms: i64,
     /// Not after this moment was its last record written: then the segment behind it was begun. Of
     /// the active segment, the moment that the writer was told last.
@@ -162,6 +163,15 @@ impl Reader {
     #[must_use]
     pub fn segments(&self) -> Vec<SegmentView> {
         self.shared.views()
+    }
+
+    /// The journal's time when the wall clock shows `now_ms`; both in milliseconds since 1970. It is the
+    /// wall clock's, unless that was set back between two lives: then it goes on from the newest stamp
+    /// in the journal. So a segment's age, from `written_ms` until now, is never more than the time
+    /// that has passed, and grows while the journal is open.
+    #[must_use]
+    pub fn time_at(&self, now_ms: i64) -> i64 {
+        self.shared.time_at(now_ms)
     }
 
     /// The cursor just after `sequence`.

@@ -92,8 +92,8 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Journal, Err
     recovery.segments = segments.len();
     recovery.last = next - 1;
     let identity = (manifest.lineage, manifest.epoch);
-    let shared = Shared::new(Arc::clone(&disk), identity, segments, next - 1);
-    shared.set_now(options.now_ms.max(active.begun_ms));
+    let now_ms = options.now_ms;
+    let shared = Shared::new(Arc::clone(&disk), identity, segments, next - 1, now_ms);
     let held = Held {
         manifest,
         has_ended: false,

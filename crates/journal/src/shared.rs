@@ -18,8 +18,10 @@ pub(crate) struct Shared {
     disk: Arc<dyn Disk>,
     segments: RwLock<Vec<Arc<Segment>>>,
     durable: AtomicU64,
-    /// What the writer was told of the time; never back.
+    /// What the writer was told of the time, as [`Self::time_at`]; never back.
     now_ms: AtomicI64,
+    /// How far the stamps of earlier lives are ahead of the clock of this one.
+    ahead_ms: i64,
     /// Closed segments that are taken up, the longest first.
     taken_up: Mutex<VecDeque<Arc<Segment>>>,
 }
@@ -38,20 +40,33 @@ impl Shared {
         (lineage, epoch): (u64, u32),
         segments: Vec<Arc<Segment>>,
         durable: u64,
+        now_ms: i64,
     ) -> Self {
-        Self {
+        let newest = segments.last().map_or(now_ms, |newest| newest.begun_ms);
+        let shared = Self {
             lineage,
             epoch,
             disk,
             segments: RwLock::new(segments),
             durable: AtomicU64::new(durable),
             now_ms: AtomicI64::new(i64::MIN),
+            ahead_ms: newest.saturating_sub(now_ms).max(0),
             taken_up: Mutex::default(),
-        }
+        };
+        shared.set_now(now_ms);
+        shared
     }
 
     pub(crate) fn set_now(&self, now_ms: i64) {
-        self.now_ms.fetch_max(now_ms, Ordering::AcqRel);
+        let time_ms = self.time_at(now_ms);
+        self.now_ms.fetch_max(time_ms, Ordering::AcqRel);
+    }
+
+    /// The journal's time when the wall clock shows `now_ms`. Stamps only tell how old something is, so
+    /// they need not be right, but must not go back: after a clock that was set back they go on from
+    /// the newest of them, and time passes as it does.
+    pub(crate) fn time_at(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.ahead_ms)
     }
 
     pub(crate) fn now(&self) -> i64 {

@@ -2,12 +2,16 @@
 
 use crate::world::{event, files, publish, small, until};
 use interwire_broker::{
-    Broker, From, GapReason, Handle, OpenError, Owed, PlaceName, Retention, Settings, Settle,
-    Storage,
+    Broker, Clock, From, GapReason, Handle, OpenError, Owed, PlaceName, Retention, Settings,
+    Settle, Stepped, Storage,
 };
 use protocol::{Code, Filter, Party};
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
+use testkit::CrashDisk;
 
 fn open(folder: &Path, retention: Retention) -> Broker {
     let settings = Settings {
@@ -240,5 +244,48 @@ async fn an_exchange_in_memory_lets_go_too() {
     while first(&handle).await == 1 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    broker.close().await;
+}
+
+/// A journal that was written while the clock was a year ahead: without more, nothing of it would go
+/// by its age for a year, nor anything behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_by_a_clock_that_has_been_set_back_goes_by_its_age() {
+    const YEAR_MS: i64 = 31_536_000_000;
+    let disk = CrashDisk::new(1);
+    let settings = |age_ms| Settings {
+        storage: Storage::Folder("unused".into()),
+        retention: Retention {
+            age_ms,
+            owed: Owed::Drop,
+            ..Retention::default()
+        },
+        ..small()
+    };
+    let ahead = Clock::set_to(Clock::start().now().plus_millis(YEAR_MS));
+    let mut exchange = Stepped::open_on(Arc::new(disk.clone()), settings(None), ahead, 7).unwrap();
+    let handle = exchange.handle();
+    for number in 0..100 {
+        let envelope = event(&format!("message-{number:04}"), "agent.b", "{}");
+        let mut sent = pin!(publish(&handle, &envelope));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(sent.as_mut().poll(&mut context).is_pending());
+        exchange.step();
+        assert!(sent.as_mut().poll(&mut context).is_ready());
+        // The runtime lets a task do only so much at a time.
+        tokio::task::yield_now().await;
+    }
+    exchange.close();
+    let broker = Broker::open_on(Arc::new(disk.clone()), None, settings(Some(1)), 7).unwrap();
+    let handle = broker.handle();
+    // What is new lets a start do without what is old.
+    fill(&handle, 100..160, "agent.b").await;
+    let going = async {
+        while first(&handle).await <= 90 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(60), going).await;
+    gone.expect("what is old to go");
     broker.close().await;
 }

@@ -8,7 +8,7 @@ use protocol::wire::{Reader, WireError};
 impl Part for Tasks {
     const TAG: u8 = 5;
     const NAME: &'static str = "tasks";
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
 
     fn encode(&self, out: &mut Vec<u8>) {
         Tasks::encode(self, out);

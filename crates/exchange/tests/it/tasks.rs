@@ -89,6 +89,107 @@ fn a_deadline_is_spoken_of_once_to_both_parties_also_when_it_passed_while_nobody
     }
 }
 
+/// Both ways to the state after a restart, by a clock that was set back by two hours.
+fn two_hours_back(world: &World) -> [World; 2] {
+    let restored = Exchange::restore(world.settings.clone(), &world.rebuilt().exchange.snapshot());
+    [world.rebuilt(), world.after_restart(restored.unwrap())].map(|mut world| {
+        world.now = world.now.plus_millis(-7_200_001);
+        let last = world.next_sequence() - 1;
+        world.exchange.recovered(world.now, last);
+        world
+    })
+}
+
+#[test]
+fn a_clock_set_back_over_a_restart_gives_no_task_more_time_than_it_asked_for() {
+    let mut world = World::new();
+    let submit = |id: &str, payload: &str, expires_in_ms: Option<i64>| {
+        let event = Aep::event("task.submitted", "agent:a").target("agent:b");
+        let event = event.task(id).payload_json(payload);
+        let event = match expires_in_ms {
+            Some(ms) => event.expires_at(now().plus_millis(ms)),
+            None => event,
+        };
+        Message::read(&event.build(&format!("e-{id}"), now()), now())
+    };
+    world.publish(submit("length", r#"{"timeout_ms":5000}"#, None));
+    world.publish(submit("both", r#"{"timeout_ms":7000}"#, Some(3_000)));
+    world.publish(submit("moment", "{}", Some(4_000)));
+    let aee = Aee::task("human.adam", "agent.b", "ops.check.run");
+    let aee = aee.requires(r#"{"timeout_ms":6000}"#).build("aee-1", now());
+    world.publish(Message::read(&aee, now()));
+    world.pass(1_000);
+    for mut world in two_hours_back(&world) {
+        let deadline = |world: &World, id: &str| world.exchange.task(id).unwrap().deadline;
+        let left = [("length", 5_000), ("aee-1", 6_000), ("both", 7_000)];
+        for (id, ms) in left {
+            assert_eq!(deadline(&world, id), Some(world.now.plus_millis(ms)));
+        }
+        assert_eq!(deadline(&world, "moment"), Some(now().plus_millis(4_000)));
+        for (id, wait) in [("length", 5_000), ("aee-1", 1_000), ("both", 1_000)] {
+            world.pass(wait - 1);
+            assert_eq!(state(&world, id), Some(TaskState::Submitted), "{id}");
+            world.pass(1);
+            assert_eq!(state(&world, id), Some(TaskState::TimedOut), "{id}");
+        }
+        // The moment that was named is that moment.
+        let left = now().plus_millis(4_000).as_millis() - world.now.as_millis();
+        world.pass(left - 1);
+        assert_eq!(state(&world, "moment"), Some(TaskState::Submitted));
+        world.pass(1);
+        assert_eq!(state(&world, "moment"), Some(TaskState::TimedOut));
+        assert_eq!(ends_told(&world), 4);
+        let mut again = world.rebuilt();
+        again.pass(1 << 40);
+        assert_eq!(ends_told(&again), 4);
+    }
+}
+
+/// How often the exchange itself said something of a task.
+fn ends_told(world: &World) -> usize {
+    let told = |(kind, body): &&(u8, bytes::Bytes)| match Record::decode(*kind, body).unwrap() {
+        Record::Published { header, .. } => header.sender.as_str() == SERVICE,
+        _ => false,
+    };
+    world.journal.iter().filter(told).count()
+}
+
+#[test]
+fn a_clock_set_back_over_a_restart_leaves_a_child_no_longer_without_its_parent() {
+    let mut world = World::new();
+    let child = Aep::event("task.submitted", "agent:b")
+        .target("agent:c")
+        .task("c")
+        .parent_task("p");
+    world.publish(submitted("e1", "p"));
+    world.publish(Message::read(&child.build("e2", now()), now()));
+    world.publish(event("e3", "task.cancelled", "p", "{}"));
+    for mut world in two_hours_back(&world) {
+        world.pass(0);
+        assert_eq!(state(&world, "c"), Some(TaskState::Cancelled));
+    }
+}
+
+#[test]
+fn a_clock_set_forward_over_a_restart_changes_no_deadline() {
+    let mut world = World::new();
+    world.publish(event(
+        "e1",
+        "task.submitted",
+        "t1",
+        r#"{"timeout_ms":5000}"#,
+    ));
+    let mut world = world.rebuilt();
+    let deadline = now().plus_millis(5_000);
+    world.now = now().plus_millis(4_999);
+    world.exchange.recovered(world.now, 1);
+    assert_eq!(world.exchange.next_deadline(), Some(deadline));
+    world.pass(0);
+    assert_eq!(state(&world, "t1"), Some(TaskState::Submitted));
+    world.pass(1);
+    assert_eq!(state(&world, "t1"), Some(TaskState::TimedOut));
+}
+
 #[test]
 fn children_are_cancelled_with_their_parent_by_the_exchange() {
     let mut world = World::new();

@@ -60,6 +60,34 @@ impl Tasks {
         spoken
     }
 
+    /// The tasks were rebuilt, and the clock shows `now`. What was opened later than that was opened
+    /// by a clock that has been set back since: where it may take so long, that begins now, so that it
+    /// is never longer than it was. A moment that the request names stays that moment. Children whose
+    /// parent was cancelled wait for nothing.
+    pub fn resume_waits(&mut self, now: Timestamp) {
+        let waiting: Vec<(Timestamp, u64)> = self.due.iter().copied().collect();
+        for (moment, key) in waiting {
+            let Some(task) = self.tasks.get_mut(&key) else {
+                continue;
+            };
+            let context = task.context.as_ref();
+            let is_orphan = context.is_some_and(|context| context.cancelled_by.is_some());
+            let until = match task.length_ms {
+                _ if is_orphan => now,
+                Some(length) if task.opened_at > now => now.plus_millis(length),
+                Some(_) | None => continue,
+            };
+            if until < moment {
+                if !is_orphan {
+                    task.deadline = Some(until);
+                }
+                task.due = Some(until);
+                self.due.remove(&(moment, key));
+                self.due.insert((until, key));
+            }
+        }
+    }
+
     /// Has the children of a task that was cancelled cancelled next.
     pub(super) fn orphan(&mut self, parent: Name, at: Timestamp, cause: &str) {
         let children: Vec<u64> = self

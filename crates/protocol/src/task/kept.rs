@@ -81,6 +81,8 @@ pub(super) struct Task {
     /// others answer later is carried.
     pub(super) is_shared: bool,
     pub(super) opened_at: Timestamp,
+    /// How long it may take, in milliseconds, where the request says so.
+    pub(super) length_ms: Option<i64>,
     /// When it must have ended.
     pub(super) deadline: Option<Timestamp>,
     /// When that is looked at next.
@@ -183,6 +185,7 @@ impl Task {
             parts,
             is_shared,
             opened_at: at,
+            length_ms: None,
             deadline: None,
             due: None,
             parent: None,

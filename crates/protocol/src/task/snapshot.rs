@@ -109,6 +109,7 @@ fn put_task(out: &mut Vec<u8>, task: &Task) {
         parts,
         is_shared,
         opened_at,
+        length_ms,
         deadline,
         due,
         parent,
@@ -137,6 +138,10 @@ fn put_task(out: &mut Vec<u8>, task: &Task) {
     put_moment(out, *opened_at);
     put_moment(out, *last_at);
     put_varint(out, *last);
+    out.push(u8::from(length_ms.is_some()));
+    // Never negative.
+    let length = length_ms.map(i64::unsigned_abs);
+    length.iter().for_each(|length| put_varint(out, *length));
     for moment in [deadline, due] {
         out.push(u8::from(moment.is_some()));
         moment.iter().for_each(|moment| put_moment(out, *moment));
@@ -190,6 +195,10 @@ fn task_from(reader: &mut Reader<'_>) -> Result<Task, WireError> {
     })?;
     let (opened_at, last_at) = (reader.moment()?, reader.moment()?);
     let last = reader.varint()?;
+    let length_ms = match is_there(reader)? {
+        true => Some(length_from(reader)?),
+        false => None,
+    };
     let mut moment = || match is_there(reader)? {
         true => reader.moment().map(Some),
         false => Ok(None),
@@ -231,6 +240,7 @@ fn task_from(reader: &mut Reader<'_>) -> Result<Task, WireError> {
         parts,
         is_shared: flags & SHARED != 0,
         opened_at,
+        length_ms,
         deadline,
         due,
         parent,
@@ -242,6 +252,10 @@ fn task_from(reader: &mut Reader<'_>) -> Result<Task, WireError> {
         aliases,
         turn: None,
     })
+}
+
+fn length_from(reader: &mut Reader<'_>) -> Result<i64, WireError> {
+    i64::try_from(reader.varint()?).map_err(|_| WireError("expected a length in milliseconds"))
 }
 
 fn put_optional(out: &mut Vec<u8>, text: Option<&str>) {

@@ -263,7 +263,8 @@ impl Tasks {
                     None => self.forgotten.may_hold(name),
                 }
         });
-        task.deadline = deadline(at, terms.timeout_ms, header);
+        task.length_ms = terms.timeout_ms.map(|length| length.max(0));
+        task.deadline = deadline(at, task.length_ms, header);
         if task.deadline.is_some() || parent.is_some() {
             task.context = Some(Box::new(Context::of(header)));
         }
@@ -407,8 +408,8 @@ impl Tasks {
 
 /// When a task must have ended: so long after its acceptance, and not after the envelope's own
 /// expiry. AEE counts from the sender's clock, which nobody else has: there only the length counts.
-fn deadline(at: Timestamp, timeout_ms: Option<i64>, header: &Header) -> Option<Timestamp> {
-    let by_length = timeout_ms.map(|length| at.plus_millis(length.max(0)));
+fn deadline(at: Timestamp, length_ms: Option<i64>, header: &Header) -> Option<Timestamp> {
+    let by_length = length_ms.map(|length| at.plus_millis(length));
     let by_expiry = match header.dialect {
         DialectName::Aee => None,
         DialectName::Aep | DialectName::Uai => header.deadline,

@@ -352,9 +352,7 @@ fn nothing_is_owed(index: &Index<'_>, broken: &mut Vec<String>) {
         }
     }
     for (_, (message, _, _)) in index.answers(published) {
-        let is_too_old = message
-            .deadline
-            .is_some_and(|deadline| deadline <= index.end);
+        let is_too_old = index.was_too_old(message);
         for place in must_go(index, message) {
             let key = (&place, message.print);
             let party = place.strip_prefix(&inbox("")).unwrap_or_default();

@@ -71,7 +71,8 @@ pub(super) struct Index<'h> {
     pub(super) left: Vec<(&'h Place, &'h Option<String>, usize)>,
     /// Places that keep no order.
     pub(super) unordered: BTreeSet<Place>,
-    pub(super) end: i64,
+    /// For each line the latest moment that the clock shows from there on; it may be set back.
+    latest: Vec<i64>,
 }
 
 impl<'h> Index<'h> {
@@ -112,12 +113,20 @@ impl<'h> Index<'h> {
             unsubscribed: BTreeSet::new(),
             left: Vec::new(),
             unordered: BTreeSet::new(),
-            end: history.last().map_or(0, |line| line.at),
+            latest: latest(history),
             told: Vec::new(),
         };
         told.iter().for_each(|one| index.add(one));
         index.told = told;
         index
+    }
+
+    /// Whether a message was too old at any moment since it was asked for.
+    pub(super) fn was_too_old(&self, message: &Message) -> bool {
+        let asked = self.asked_first.get(&message.print);
+        let latest = asked.and_then(|asked| self.latest.get(*asked));
+        let moments = message.deadline.zip(latest);
+        moments.is_some_and(|(deadline, latest)| deadline <= *latest)
     }
 
     fn add(&mut self, told: &Told<'h>) {
@@ -224,4 +233,15 @@ impl<'h> Index<'h> {
     pub(super) fn words_of(&self, delivery: &str) -> &[Word] {
         self.words.get(delivery).map_or(&[], Vec::as_slice)
     }
+}
+
+fn latest(history: &[Line]) -> Vec<i64> {
+    let mut latest = i64::MIN;
+    let mut all: Vec<i64> = Vec::with_capacity(history.len());
+    for line in history.iter().rev() {
+        latest = latest.max(line.at);
+        all.push(latest);
+    }
+    all.reverse();
+    all
 }

@@ -595,8 +595,9 @@ impl World {
 
 /// Subscriptions that there may be at one time.
 const SLOTS: usize = 4;
-/// Longer than any lease and any wait between attempts.
-const LONG_MS: i64 = 86_400_000;
+/// Longer than any lease, any wait between attempts and any task here; shorter than what the clock is set
+/// back by over a restart, so that nothing may wait for the time of an earlier life.
+const LONG_MS: i64 = 3_600_000;
 
 impl World {
     fn subscribe(&self, slot: u64, is_other: bool) -> Call {

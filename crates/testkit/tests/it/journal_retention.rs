@@ -4,7 +4,7 @@ use crate::halting::stopped_everywhere;
 use crate::world::options;
 use interwire_testkit::{Cause, CrashDisk, Operation};
 use journal::{
-    CursorFault, Disk, Dropped, Durability, Error, Journal, MemoryDisk, Reader, RealDisk,
+    CursorFault, Disk, Dropped, Durability, Error, Journal, MemoryDisk, Options, Reader, RealDisk,
 };
 use std::sync::Arc;
 
@@ -134,9 +134,60 @@ fn segments_say_their_sizes_and_when_they_were_written() {
     journal.set_now(3);
     check(&journal);
     drop(journal);
-    let mut journal = open(disk).unwrap();
-    journal.set_now(i64::try_from(LAST).unwrap());
-    check(&journal);
+    let now_ms = i64::try_from(LAST).unwrap();
+    check(&open_at(disk, now_ms));
+}
+
+fn open_at(disk: Arc<dyn Disk>, now_ms: i64) -> Journal {
+    let options = Options {
+        now_ms,
+        ..options(400, Durability::Fsync)
+    };
+    Journal::open(disk, options).unwrap()
+}
+
+/// Wherever the clock stands when a life begins, no segment looks younger afterwards than it looked
+/// before, none looks older than time has passed, and all get older.
+#[test]
+fn ages_only_grow_and_only_with_time_wherever_the_clock_is_set_between_lives() {
+    let disk = Arc::new(MemoryDisk::default());
+    drop(grown(Arc::clone(&disk) as Arc<dyn Disk>));
+    let mut next = LAST + 1;
+    // Two hours back, back to the beginning of all clocks, a little less far, and as it was at first.
+    for start in [-7_200_000, i64::MIN / 2, -50, 60] {
+        let mut journal = open_at(Arc::clone(&disk) as Arc<dyn Disk>, start);
+        let reader = journal.reader();
+        let ages = |now_ms| -> Vec<i64> {
+            let segments = reader.segments();
+            let (_, closed) = segments.split_last().unwrap();
+            let time_ms = reader.time_at(now_ms);
+            closed.iter().map(|one| time_ms - one.written_ms).collect()
+        };
+        let before = ages(start);
+        assert!(
+            before.iter().all(|age| (0..=1_000).contains(age)),
+            "{start}: {before:?}"
+        );
+        for passed in 1..=40 {
+            journal.append(1, &[&body(next)]);
+            next += 1;
+            journal.set_now(start + passed);
+            journal.commit().unwrap();
+            let after = ages(start + passed);
+            let grown = after
+                .iter()
+                .zip(&before)
+                .map(|(after, before)| after - before);
+            assert!(grown.into_iter().all(|grown| grown == passed), "{start}");
+            assert!(after.iter().all(|age| *age >= 0), "{start}: {after:?}");
+        }
+        let segments = reader.segments();
+        assert!(segments.iter().all(|one| one.begun_ms <= one.written_ms));
+        assert!(segments.is_sorted_by_key(|one| one.written_ms));
+    }
+    // When the clock is ahead of every stamp it counts again, and with it the time between lives.
+    let journal = open_at(disk, 10_000);
+    assert_eq!(journal.reader().time_at(10_000), 10_000);
 }
 
 #[test]
