@@ -9,3 +9,4 @@ pub mod bridge;
 pub mod http;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+pub mod webhook;

@@ -4,8 +4,8 @@
 //! stream holds a place, and at most one batch of shared messages: what a slow reader does not take
 //! is not queued for it. What it cannot get is told as an event `gap` before what comes after it.
 
-use super::base64;
 use super::call::{Answer, Call, set_header, typed};
+use super::cloudevents::{self, Shape};
 use super::door::{Door, RequestId};
 use super::meter::Open;
 use super::peer::{Owed, Peer};
@@ -16,7 +16,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
 use bytes::{BufMut as _, BytesMut};
 use futures_util::stream;
-use protocol::Rejection;
+use protocol::cloudevents::DataForm;
+use protocol::{Rejection, base64};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -34,13 +35,14 @@ pub(crate) async fn open(call: Call) -> Answer {
     let mut query = call.query()?;
     let from = query.take("from")?;
     let follow = follow(&mut query)?;
+    let form = Shape::of_many(&mut query, &call.parts.headers)?;
     let filter = query.filter()?;
     let from = match last_event_id(&call.parts.headers) {
         Some(id) => From::Cursor(id),
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
     let tail = call.peer.handle.follow(filter, &from, follow).await?;
-    let reader = Reader::new(call.door, call.peer, call.request_id, tail);
+    let reader = Reader::new(call.door, call.peer, call.request_id, tail, form);
     let body = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -81,6 +83,8 @@ struct Reader {
     request_id: RequestId,
     peer: Arc<Peer>,
     tail: Tail,
+    /// Envelopes go as CloudEvents.
+    form: Option<DataForm>,
     /// Taken from the tail, not yet written.
     ready: VecDeque<Arc<Entry>>,
     /// Everything up to here was written.
@@ -101,7 +105,13 @@ enum Phase {
 }
 
 impl Reader {
-    fn new(door: Arc<Door>, peer: Arc<Peer>, request_id: RequestId, tail: Tail) -> Self {
+    fn new(
+        door: Arc<Door>,
+        peer: Arc<Peer>,
+        request_id: RequestId,
+        tail: Tail,
+        form: Option<DataForm>,
+    ) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -113,6 +123,7 @@ impl Reader {
             peer,
             request_id,
             tail,
+            form,
             ready: VecDeque::new(),
             cursor,
             keep_alive,
@@ -213,7 +224,13 @@ impl Reader {
             && let Some(entry) = self.ready.pop_front()
         {
             let handle = &self.door.handle;
-            chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry)));
+            match self.form {
+                // Few ask for these, so they are not kept for everyone.
+                Some(form) => chunk.extend_from_slice(&as_cloudevent(handle, &entry, form)),
+                None => {
+                    chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry)));
+                }
+            }
             self.cursor = handle.cursor(&entry);
             count += 1;
         }
@@ -254,6 +271,13 @@ pub(crate) fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let mut head = String::with_capacity(48);
     let _ = writeln!(head, "id: {}", handle.cursor(entry));
     frame(&head, &entry.envelope)
+}
+
+/// The event of one message whose data is a CloudEvent.
+fn as_cloudevent(handle: &Handle, entry: &Entry, form: DataForm) -> Bytes {
+    let mut text = Vec::with_capacity(entry.envelope.len() + 512);
+    cloudevents::write(&mut text, handle, entry, form);
+    frame(&format!("id: {}\n", handle.cursor(entry)), &text)
 }
 
 /// The event of one envelope under a name of its own; `_base64` is added where that is needed.

@@ -91,7 +91,10 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     watch(signals, arguments.until_stdin_ends, stop.clone());
     #[cfg(feature = "mcp")]
     let bridges = doors::bridge::Bridges::start(plan.mcp_servers, &broker.handle(), &stop);
+    let webhooks =
+        doors::webhook::Webhooks::start(plan.http.webhooks.clone(), &broker.handle(), &stop);
     doors::http::serve(listener, broker.handle(), plan.http, stop).await;
+    webhooks.ended().await;
     #[cfg(feature = "mcp")]
     bridges.ended().await;
     broker.close().await;

@@ -12,10 +12,12 @@
 )]
 
 mod cases;
+mod cloudevents;
 mod door;
 mod driver;
 mod exchange;
 mod python;
+mod webhook;
 
 /// Every case on every door is a test of its own.
 macro_rules! contract {

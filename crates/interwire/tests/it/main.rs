@@ -22,6 +22,7 @@ mod process;
 mod python;
 mod raw;
 mod replay;
+mod run;
 mod serve;
 mod settings;
 mod tasks;
