@@ -2,6 +2,8 @@
 //!
 //! A code is stable, never reused, and has a page `docs/faults/<code>.md`. Validation collects every
 //! [`Fault`] in document order; it never stops at the first.
+//!
+//! Long because it is one table.
 
 use std::fmt;
 
@@ -228,6 +230,7 @@ codes! {
         GovernanceDenied = "governance_denied", "the actor may not take this action";
         ReservedSender = "reserved_sender", "only the exchange itself speaks under this name";
         ForeignOrigin = "foreign_origin", "a page of another site may not use this exchange";
+        SplitRequiresSender = "split_requires_sender", "only its sender can carry a signed or sealed message in another way";
     }
     NotFound {
         NotFound = "not_found", "nothing of that name is here";
