@@ -28,6 +28,7 @@ impl Exchange {
                 self.dedupe
                     .remember_message(&header, &known_from(&recipients), sequence);
                 self.tasks.apply(at, sequence, &header);
+                self.claims.apply(at, &header);
                 if moves_flow {
                     self.move_flow(at, header.dialect, &envelope);
                 }

@@ -1,5 +1,6 @@
 //! The state of one space. What can be done with it is in one file per request.
 
+use crate::claims::Claims;
 use crate::dedupe::Dedupe;
 use crate::delivery::Fences;
 use crate::listen::Channels;
@@ -24,6 +25,7 @@ pub struct Exchange {
     pub(crate) channels: Channels,
     pub(crate) fences: Fences,
     pub(crate) loop_guard: LoopGuard,
+    pub(crate) claims: Claims,
     /// The last record that state was rebuilt from.
     pub(crate) recovered_to: u64,
 }
@@ -49,6 +51,8 @@ pub struct Counts {
     pub tasks_open: usize,
     /// Tasks in memory that have ended.
     pub tasks_finished: usize,
+    /// Conflicts over claims that nobody has resolved.
+    pub blockers_open: usize,
 }
 
 impl Exchange {
@@ -65,6 +69,7 @@ impl Exchange {
             channels: Channels::default(),
             fences: Fences::default(),
             loop_guard: LoopGuard::default(),
+            claims: Claims::default(),
             recovered_to: 0,
         }
     }
@@ -82,6 +87,7 @@ impl Exchange {
             dead: self.places.dead(),
             tasks_open: self.tasks.open_count(),
             tasks_finished: self.tasks.finished_count(),
+            blockers_open: self.claims.open_count(),
         }
     }
 

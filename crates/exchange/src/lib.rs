@@ -21,6 +21,7 @@
 //! | `record` | the bytes of a record |
 
 mod apply;
+mod claims;
 mod configure;
 mod dead_letters;
 mod dedupe;

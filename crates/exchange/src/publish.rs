@@ -9,6 +9,7 @@ mod route;
 use route::Route;
 pub(crate) use route::wildcard_prefix;
 
+use crate::claims::is_own_business;
 use crate::dedupe::Standing;
 use crate::exchange::Exchange;
 use crate::fail::end;
@@ -30,7 +31,8 @@ use std::sync::Arc;
 pub enum RecipientState {
     /// The message waits for it, or for whoever subscribed to it.
     Stored,
-    /// It has no inbox and none can be opened, because there are too many places.
+    /// It has no inbox and none can be opened, because there are too many places; or the message is a
+    /// claim that came too late, which goes to nobody.
     Refused,
     /// It was sent the same message before, under the same idempotency key.
     Duplicate,
@@ -129,9 +131,23 @@ impl Exchange {
         origin: Option<&str>,
     ) -> Result<Publication, Rejection> {
         let known = match self.dedupe.standing(&header)? {
-            Standing::Repeat(first) => return Ok(repeat(first.sequence)),
+            Standing::Repeat(first) => {
+                let mut repeat = repeat(first.sequence);
+                let words = self.claims.say_again(&header);
+                repeat.then.speak = words.into_iter().map(Bytes::from).collect();
+                return Ok(repeat);
+            }
             Standing::New(known) => known,
         };
+        let claim = self.claims.judge(now, &header)?;
+        if claim.is_lost() {
+            // It changes nothing: nobody works on what it asks for.
+            Arc::make_mut(&mut header).step = None;
+        }
+        if is_own_business(&header) {
+            let recipients = &mut Arc::make_mut(&mut header).recipients;
+            recipients.retain(|party| party.as_str() != SERVICE);
+        }
         let spoken_of = self.spoken_of(&header)?;
         let verdict = self.tasks.judge(&header)?;
         if let Some(task) = self.tasks.label(&header, &verdict) {
@@ -139,6 +155,9 @@ impl Exchange {
         }
         let listeners = self.listeners(&header, &verdict);
         let mut route = self.route(&header, &known, &listeners, origin)?;
+        if claim.is_lost() {
+            route.lose();
+        }
         if let Some(facts) = &header.flow {
             self.flow.accept(&header.id, facts)?;
         }
@@ -149,6 +168,8 @@ impl Exchange {
         }
         self.deliver(sequence, &header, &route.places);
         let mut then = Outcome::default();
+        let words = self.claims.perform(now, &header, claim);
+        then.speak.extend(words.into_iter().map(Bytes::from));
         self.settle_in_band(now, sequence + 1, &header, spoken_of, &mut then);
         let stop = match header.intake {
             Intake::Work => self.loop_guard.observe(&self.settings.loops, now, &header),

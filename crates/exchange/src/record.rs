@@ -21,6 +21,7 @@
 //! again from the envelope when state is rebuilt.
 
 pub(crate) mod delivery;
+mod coordination;
 mod published;
 mod step;
 pub(crate) mod wire;

@@ -18,6 +18,7 @@ mod flow;
 mod subscriptions;
 mod tasks;
 
+use crate::claims::Claims;
 use crate::exchange::Exchange;
 use crate::settings::Settings;
 use protocol::wire::{Reader, WireError};
@@ -69,6 +70,7 @@ impl Exchange {
         put(&mut out, &self.places);
         put(&mut out, &self.subscriptions);
         put(&mut out, &self.loop_guard);
+        put(&mut out, &self.claims);
         out
     }
 
@@ -92,6 +94,11 @@ impl Exchange {
             places: get(&mut reader, &settings)?,
             subscriptions: get(&mut reader, &settings)?,
             loop_guard: get(&mut reader, &settings)?,
+            // A snapshot of before there were claims ends here.
+            claims: match reader.end() {
+                Ok(()) => Claims::default(),
+                Err(_) => get(&mut reader, &settings)?,
+            },
             ..Self::new(settings)
         };
         reader.end().map_err(frame)?;

@@ -147,6 +147,7 @@ fn read_with(dialect: &dyn Dialect, doc: Value<'_>, rules: &Rules) -> Reading {
         if header.replay_of.is_some() {
             header.step = None;
             header.flow = None;
+            header.coordination = None;
             header.settles = None;
         }
     }

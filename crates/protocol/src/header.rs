@@ -4,7 +4,7 @@
 //! envelope's bytes.
 
 use crate::dialect::aep;
-use crate::{Digest, Party, Retry, Settlement, Timestamp, task};
+use crate::{Coordination, Digest, Party, Retry, Settlement, Timestamp, task};
 
 /// Which dialect an envelope is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -216,6 +216,8 @@ pub struct Header {
     pub step: Option<task::Step>,
     /// What the AEP flow machine acts on, for the event types that move it.
     pub flow: Option<Box<aep::flow::Facts>>,
+    /// What it agrees with the exchange itself.
+    pub coordination: Option<Box<Coordination>>,
     /// Digest of what must be equal for a repeat to be a duplicate and not a conflict: the bytes; in
     /// UAI-1 what a retry keeps.
     pub fingerprint: Digest,

@@ -22,6 +22,7 @@
 pub mod base64;
 pub mod canonical;
 pub mod cloudevents;
+pub mod coordination;
 pub mod dialect;
 mod digest;
 pub mod fault;
@@ -40,6 +41,7 @@ mod timestamp;
 pub mod verdict;
 pub mod wire;
 
+pub use coordination::Coordination;
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
 pub use digest::{Digest, digest};
 pub use fault::{Code, Fault, Rejection};

@@ -30,6 +30,7 @@ fn header(kind: &str, sender: &str, recipients: &[&str], topics: &[&str]) -> Hea
         replay_of: None,
         step: None,
         flow: None,
+        coordination: None,
         fingerprint: digest(b"m"),
     }
 }

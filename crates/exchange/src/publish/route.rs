@@ -129,6 +129,15 @@ impl Exchange {
 }
 
 impl Route {
+    /// Nobody gets it: it is a claim that lost.
+    pub(super) fn lose(&mut self) {
+        for (_, state) in &mut self.lines {
+            *state = RecipientState::Refused;
+        }
+        self.places.clear();
+        self.fresh.clear();
+    }
+
     /// Adds a place once; true when it is new.
     fn add(&mut self, place: PlaceId) -> bool {
         if self.places.len() < SCAN_MAX {

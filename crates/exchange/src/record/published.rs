@@ -3,7 +3,7 @@
 //! Replay reads one of these per message, so it allocates only what the header owns.
 
 use super::wire::{ReadRecord as _, Reader, put_text, put_varint};
-use super::{Record, RecordError, delivery, step};
+use super::{Record, RecordError, coordination, delivery, step};
 use crate::place::PlaceId;
 use crate::publish::RecipientState;
 use bytes::Bytes;
@@ -27,7 +27,8 @@ const RETRY: u16 = 1 << 10;
 const STEP: u16 = 1 << 11;
 const ORIGIN: u16 = 1 << 12;
 const REPLAY: u16 = 1 << 13;
-const FLAGS_KNOWN: u16 = (1 << 14) - 1;
+const COORDINATION: u16 = 1 << 14;
+const FLAGS_KNOWN: u16 = (1 << 15) - 1;
 
 /// The receipt line is the next of the header's recipients, so its text is not repeated.
 const LINE_IN_ORDER: u8 = 1;
@@ -95,6 +96,7 @@ impl Head<'_> {
             (MOVES_FLOW, self.moves_flow),
             (RETRY, header.retry.is_some()),
             (STEP, header.step.is_some()),
+            (COORDINATION, header.coordination.is_some()),
         ] {
             flags |= if is_set { flag } else { 0 };
         }
@@ -122,6 +124,9 @@ impl Head<'_> {
         }
         if let Some(step) = &header.step {
             step::put_step(out, step);
+        }
+        if let Some(coordination) = &header.coordination {
+            coordination::put(out, coordination);
         }
         put_varint(out, header.recipients.len() as u64);
         for party in &header.recipients {
@@ -245,6 +250,10 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         true => Some(step::step_from(reader)?),
         false => None,
     };
+    let coordination = match has(COORDINATION) {
+        true => Some(Box::new(coordination::read(reader)?)),
+        false => None,
+    };
     let header = Header {
         dialect,
         id,
@@ -269,6 +278,7 @@ fn decode_facts(reader: &mut Reader<'_>) -> Result<(Header, bool), RecordError> 
         settles: None,
         step,
         flow: None,
+        coordination,
         fingerprint,
     };
     Ok((header, has(MOVES_FLOW)))

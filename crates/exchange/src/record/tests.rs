@@ -8,7 +8,7 @@ use crate::push::Push;
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::task::{Opening, Step, Terms};
-use protocol::{
+use protocol::{Coordination, 
     Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, TaskState, Timestamp,
 };
 use std::sync::Arc;
@@ -77,6 +77,7 @@ fn header() -> impl Strategy<Value = Header> {
         any::<[u8; 32]>(),
         prop::option::of(retry),
         prop::option::of(step()),
+        prop::option::of(coordination()),
     );
     (words, [text(), text()], party(), lists, optional, rest).prop_map(
         |((dialect, act, priority, is_log, keys), [id, kind], sender, lists, optional, rest)| {
@@ -116,10 +117,31 @@ fn header() -> impl Strategy<Value = Header> {
                 replay_of: None,
                 step: rest.3,
                 flow: None,
+                coordination: rest.4.map(Box::new),
                 fingerprint: Digest(rest.1),
             }
         },
     )
+}
+
+fn coordination() -> impl Strategy<Value = Coordination> {
+    prop_oneof![
+        (text(), text()).prop_map(|(resource, base_version)| Coordination::Claim {
+            resource,
+            base_version
+        }),
+        text().prop_map(|blocker| Coordination::Resolve { blocker }),
+        text().prop_map(|message| Coordination::Correct { message }),
+        (text(), text(), prop::option::of(prop::collection::vec(text(), 0..4))).prop_map(
+            |(negotiation, answer, features)| {
+                Coordination::Offer(protocol::coordination::Offer {
+                    negotiation,
+                    features,
+                    answer,
+                })
+            }
+        ),
+    ]
 }
 
 fn published() -> impl Strategy<Value = Record> {
@@ -297,6 +319,7 @@ fn small() -> Record {
         replay_of: None,
         step: None,
         flow: None,
+        coordination: None,
         fingerprint: Digest([0xab; 32]),
     };
     Record::Published {

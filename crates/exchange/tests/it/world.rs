@@ -43,6 +43,7 @@ impl Message {
             replay_of: None,
             step: None,
             flow: None,
+            coordination: None,
             fingerprint: digest(id.as_bytes()),
         };
         Self {

@@ -209,6 +209,7 @@ fn header(doc: Value<'_>, row: Option<&EventType>, slots: &Slots<'_>) -> Option<
         replay_of: None,
         step: facts::task_step(role, slots),
         flow: facts::of(role, slots).map(Box::new),
+        coordination: None,
         fingerprint: digest(doc.raw().as_bytes()),
     })
 }

@@ -30,6 +30,7 @@ fn header() -> Header {
         replay_of: None,
         step: None,
         flow: None,
+        coordination: None,
         fingerprint: digest(b"m1"),
     }
 }

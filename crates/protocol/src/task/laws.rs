@@ -70,6 +70,7 @@ fn header(n: u64, task: u8, doing: &Doing) -> Header {
         replay_of: None,
         step: Some(step),
         flow: None,
+        coordination: None,
         fingerprint: Digest([0; 32]),
     }
 }

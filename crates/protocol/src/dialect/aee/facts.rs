@@ -60,6 +60,7 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
             Intake::Log => None,
         },
         flow: None,
+        coordination: None,
         fingerprint: digest(doc.raw().as_bytes()),
     })
 }

@@ -20,6 +20,8 @@ pub(super) const MULTI_AGENT: &str = "urn:uai:ext:multi-agent";
 pub(super) const ASSIGNMENT: &str = "urn:uai:ext:assignment";
 /// Says of which message this is a copy for one recipient (UAI 9.2 B2).
 pub(super) const SPLIT: &str = "urn:uai:ext:split";
+/// Claims a resource at a version (UAI 9.8 X1).
+pub(super) const CLAIM: &str = "urn:uai:ext:claim";
 /// Holds a signature (UAI 9.10 G3).
 pub(super) const SIGNATURE: &str = "urn:uai:ext:signature";
 
@@ -33,7 +35,7 @@ static PAYLOADS: [(&str, &Shape, &str); 7] = [
     (SPLIT, &SPLIT_PAYLOAD, "UAI 9.2 B2"),
     ("urn:uai:ext:ack-policy", &ACK_POLICY_PAYLOAD, "UAI 4 D12"),
     ("urn:uai:ext:group", &GROUP_PAYLOAD, "UAI 9.4 C2"),
-    ("urn:uai:ext:claim", &CLAIM_PAYLOAD, "UAI 9.8 X1"),
+    (CLAIM, &CLAIM_PAYLOAD, "UAI 9.8 X1"),
     (SIGNATURE, &SIGNATURE_PAYLOAD, "UAI 9.10 G3"),
 ];
 

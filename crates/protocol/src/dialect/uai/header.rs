@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::act::{act, answered, step};
+use super::coordinate::coordination;
 use super::extension;
 use super::grammar;
 use super::routing::Routing;
@@ -27,7 +28,7 @@ pub(super) fn header(
     let task = owned(body, "task_id")
         .or_else(|| owned(body, "task_ref"))
         .or_else(|| owned(delivery, "task_ref"));
-    Some(Header {
+    let mut header = Header {
         dialect: DialectName::Uai,
         idempotency_key: owned(delivery, "idempotency_key"),
         origin: extension::payloads(doc, extension::SPLIT)
@@ -61,8 +62,11 @@ pub(super) fn header(
         replay_of: None,
         step: step(profile, act, delivery),
         flow: None,
+        coordination: None,
         fingerprint,
-    })
+    };
+    header.coordination = coordination(doc, profile, &header).map(Box::new);
+    Some(header)
 }
 
 /// A pubsub message is addressed to its broker, so that a legacy broker sees an ordinary message to
