@@ -1,7 +1,7 @@
 //! Everything that can be refused or warned about: one closed list of codes.
 //!
 //! A code is stable, never reused, and has a page `docs/faults/<code>.md`. Validation collects every
-//! [`Fault`] in document order; it never stops at the first.
+//! [`Fault`] in document order; it never stops at the first. Long because the list is one table.
 
 use std::fmt;
 
@@ -173,6 +173,7 @@ codes! {
         UndeclaredField = "undeclared_field", "a member that the protocol does not declare";
         IdentityMalformed = "identity_malformed", "the identifier is not well formed";
         NumberNotInteroperable = "number_not_interoperable", "an integer beyond 2^53 - 1 cannot be canonicalised";
+        NotTranslatable = "not_translatable", "the other dialect has no word for what the envelope says";
         // AEE.
         TierNotMet = "tier_not_met", "the envelope has too few fields for the admission policy";
         ReplyToMissing = "reply_to_missing", "a result or error must name the message it answers";

@@ -35,6 +35,7 @@ mod settlement;
 pub mod shape;
 pub mod task;
 mod timestamp;
+pub mod translate;
 pub mod verdict;
 pub mod wire;
 
