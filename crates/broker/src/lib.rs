@@ -45,7 +45,7 @@ mod turns;
 mod watch;
 
 pub use clock::Clock;
-pub use entry::Entry;
+pub use entry::{Entry, Shown};
 pub use find::{Found, From};
 pub use gap::{Follow, Gap, GapReason, Mode, OnGap};
 pub use handle::Handle;

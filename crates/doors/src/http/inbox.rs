@@ -4,6 +4,7 @@ use super::call::{Answer, Call, typed};
 use super::deliveries::write_list;
 use super::door::Door;
 use super::query::Query;
+use super::rendering;
 use super::{consumers, places};
 use axum::http::{HeaderValue, StatusCode, header};
 use broker::{Consumer, Delivery, Handle, PlaceName, Portion};
@@ -40,20 +41,21 @@ pub(crate) async fn subscription(call: Call) -> Answer {
 async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let settings = &call.door.settings;
     let max = settings.page_max as u64;
-    let wanted = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
+    let most = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
     let consumer = consumers::from_query(&mut query)?;
+    let wanted = rendering::from_query(&mut query)?;
     query.finish()?;
     let pull = Pull {
         place,
         consumer,
-        max: usize::try_from(wanted).unwrap_or(usize::MAX),
+        max: usize::try_from(most).unwrap_or(usize::MAX),
         wait: Duration::from_millis(wait),
     };
     let (door, peer) = (call.door, call.peer);
     let pulled = pull.run(&door, &peer.handle).await?;
     let mut out = b"{\"deliveries\":".to_vec();
-    write_list(&mut out, &door.handle, &pulled);
+    write_list(&mut out, &door.handle, &pulled, wanted);
     out.push(b'}');
     let mut response = typed(StatusCode::OK, "application/json", out);
     response

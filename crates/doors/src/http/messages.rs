@@ -4,7 +4,7 @@ use super::body::{Media, read_whole};
 use super::call::{Answer, Call, json, set_header, typed};
 use super::problem::bad_request;
 use super::stream::on_gap;
-use super::{full, percent, publish_lines};
+use super::{full, percent, publish_lines, rendering};
 use axum::body::Bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use broker::{From, OnGap, Receipt};
@@ -82,17 +82,27 @@ pub(crate) async fn message(call: Call) -> Answer {
             return Err(bad_request("/view", detail));
         }
     };
+    let wanted = rendering::from_query(&mut query)?;
     query.finish()?;
+    if is_full && wanted.is_some() {
+        let detail = "expected `as` without `view=full`, which shows what was sent";
+        return Err(bad_request("/as", detail));
+    }
     let handle = &call.peer.handle;
     let entry = handle.find(call.param("id"), sender).await?;
+    let shown = entry.shown_in(wanted);
+    if let Some(fault) = shown.untranslated {
+        return Err(fault.clone().into());
+    }
+    let dialect = shown.dialect;
     let body = if is_full {
         Bytes::from(full::write(handle, &handle.fate(Arc::clone(&entry)).await?))
     } else {
-        entry.envelope.clone()
+        shown.envelope.clone()
     };
     let mut response = typed(StatusCode::OK, "application/json", body);
     set_header(&mut response, CURSOR, &handle.cursor(&entry).to_string());
-    set_header(&mut response, DIALECT, entry.header.dialect.as_str());
+    set_header(&mut response, DIALECT, dialect.as_str());
     Ok(response)
 }
 

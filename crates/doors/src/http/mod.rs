@@ -36,6 +36,7 @@ mod publish_lines;
 mod query;
 mod receipts;
 mod refuge;
+pub(crate) mod rendering;
 mod routes;
 mod server;
 mod settings;

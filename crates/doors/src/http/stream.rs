@@ -11,6 +11,7 @@ use super::meter::Open;
 use super::peer::{Owed, Peer};
 use super::problem;
 use super::query::Query;
+use super::rendering::{self, As};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
@@ -34,21 +35,28 @@ pub(crate) async fn open(call: Call) -> Answer {
     let mut query = call.query()?;
     let from = query.take("from")?;
     let follow = follow(&mut query)?;
+    let wanted = rendering::from_query(&mut query)?;
     let filter = query.filter()?;
     let from = match last_event_id(&call.parts.headers) {
         Some(id) => From::Cursor(id),
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
     let tail = call.peer.handle.follow(filter, &from, follow).await?;
-    Ok(answer(call, tail, None))
+    Ok(answer(call, tail, Form::In(wanted)))
 }
 
-/// How one message is written, where it is not written as everybody's.
-pub(crate) type Write = fn(&Handle, &Entry) -> Bytes;
+/// How messages are written.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// As everybody's, in that dialect.
+    In(As),
+    /// As another binding wants it.
+    Own(fn(&Handle, &Entry) -> Bytes),
+}
 
 /// The answer to a reader that has its place.
-pub(crate) fn answer(call: Call, tail: Tail, write: Option<Write>) -> Response<Body> {
-    let reader = Reader::new(call.door, call.peer, call.request_id, tail, write);
+pub(crate) fn answer(call: Call, tail: Tail, form: Form) -> Response<Body> {
+    let reader = Reader::new(call.door, call.peer, call.request_id, tail, form);
     let body = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -97,7 +105,7 @@ struct Reader {
     /// When the last chunk was given to the connection.
     given: Option<Instant>,
     phase: Phase,
-    write: Option<Write>,
+    form: Form,
     _owed: Owed,
     _open: Open,
 }
@@ -115,7 +123,7 @@ impl Reader {
         peer: Arc<Peer>,
         request_id: RequestId,
         tail: Tail,
-        write: Option<Write>,
+        form: Form,
     ) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
@@ -133,7 +141,7 @@ impl Reader {
             keep_alive,
             given: None,
             phase: Phase::Opening,
-            write,
+            form,
             _owed: owed,
             _open: open,
         }
@@ -229,10 +237,12 @@ impl Reader {
             && let Some(entry) = self.ready.pop_front()
         {
             let handle = &self.door.handle;
-            match self.write {
-                Some(write) => chunk.extend_from_slice(&write(handle, &entry)),
-                None => chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry))),
-            }
+            let frame = match self.form {
+                Form::In(None) => entry.event_frame(|entry| event(handle, entry)),
+                Form::In(wanted) => event_in(handle, &entry, wanted),
+                Form::Own(write) => write(handle, &entry),
+            };
+            chunk.extend_from_slice(&frame);
             self.cursor = handle.cursor(&entry);
             count += 1;
         }
@@ -273,6 +283,21 @@ pub(crate) fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let mut head = String::with_capacity(48);
     let _ = writeln!(head, "id: {}", handle.cursor(entry));
     frame(&head, &entry.envelope)
+}
+
+/// The event of one message in another dialect; `untranslated` with the reason and the message as it was
+/// sent, when that cannot say it.
+fn event_in(handle: &Handle, entry: &Entry, wanted: As) -> Bytes {
+    let shown = entry.shown_in(wanted);
+    let cursor = handle.cursor(entry).to_string();
+    match shown.untranslated {
+        None => frame(&format!("id: {cursor}\n"), shown.envelope),
+        Some(fault) => named(
+            "untranslated",
+            &cursor,
+            &rendering::untranslated(fault, entry),
+        ),
+    }
 }
 
 /// The event of one envelope under a name of its own; `_base64` is added where that is needed.

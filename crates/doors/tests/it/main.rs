@@ -29,5 +29,6 @@ mod socket_readers;
 mod stream;
 mod subscriptions;
 mod tasks;
+mod translation;
 mod validate;
 mod world;

@@ -1,7 +1,7 @@
 //! `interwire inbox`: what waits for a party, printed or handed to a command.
 
 use super::tail::describe;
-use crate::connection::Connection;
+use crate::connection::{Connection, Translate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Paint};
 use crate::places::{self, DeliveryArgs};
@@ -25,6 +25,7 @@ const EXTEND_EVERY_MIN: Duration = Duration::from_millis(100);
   interwire inbox agent.sentinel --follow --exec ./handle-envelope
   interwire inbox agent.sentinel --follow --consumer worker-1 --exec ./handle-envelope
   interwire inbox agent.sentinel --configure --max-attempts 5 --lease-ms 60000
+  interwire inbox agent.sentinel --follow --translate aee --exec ./speaks-only-aee
   interwire inbox agent.sentinel --pause
   interwire inbox --subscription audit --json")]
 pub struct Arguments {
@@ -53,6 +54,8 @@ pub struct Arguments {
     /// Print each delivery as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    translate: Translate,
     #[command(flatten)]
     instead: Instead,
     #[command(flatten)]
@@ -183,8 +186,10 @@ async fn pull(
 ) -> Result<Vec<Delivery>, Failure> {
     let wait = Duration::from_secs(if arguments.follow { 20 } else { 0 });
     let consumer = arguments.consumer.as_deref();
+    let dialect = arguments.translate.dialect();
     loop {
-        match client.pull_as(place, consumer, max, wait).await {
+        let pulled = client.pull_in(place, consumer, dialect, max, wait);
+        match pulled.await {
             Err(error) if arguments.follow && error.is_retryable() => {
                 output::note(&format!("waiting: {error}"));
                 tokio::time::sleep(Duration::from_secs(1)).await;

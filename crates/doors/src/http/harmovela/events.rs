@@ -40,7 +40,7 @@ pub(crate) async fn stream(call: Call) -> Answer {
         },
     };
     let tail = handle.follow(filter, &from, follow).await?;
-    Ok(stream::answer(call, tail, Some(event)))
+    Ok(stream::answer(call, tail, stream::Form::Own(event)))
 }
 
 /// One event. What could break a line of the stream is never in an id or a type.
