@@ -1,10 +1,10 @@
 //! Pulling deliveries: from a party's inbox or from a durable subscription.
 
 use super::call::{Answer, Call, typed};
+use super::cloudevents::{self, Many, Shape};
 use super::deliveries::write_list;
 use super::door::Door;
 use super::query::Query;
-use super::rendering;
 use super::{consumers, places};
 use axum::http::{HeaderValue, StatusCode, header};
 use broker::{Consumer, Delivery, Handle, PlaceName, Portion};
@@ -44,7 +44,7 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let most = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
     let consumer = consumers::from_query(&mut query)?;
-    let wanted = rendering::from_query(&mut query)?;
+    let form = Shape::of_many(&mut query, &call.parts.headers)?;
     query.finish()?;
     let pull = Pull {
         place,
@@ -54,10 +54,18 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     };
     let (door, peer) = (call.door, call.peer);
     let pulled = pull.run(&door, &peer.handle).await?;
-    let mut out = b"{\"deliveries\":".to_vec();
-    write_list(&mut out, &door.handle, &pulled, wanted);
-    out.push(b'}');
-    let mut response = typed(StatusCode::OK, "application/json", out);
+    let mut response = match form {
+        Many::Events(form) => {
+            let events = cloudevents::deliveries(&door.handle, &pulled, form);
+            typed(StatusCode::OK, cloudevents::BATCH, events)
+        }
+        Many::Envelopes(wanted) => {
+            let mut out = b"{\"deliveries\":".to_vec();
+            write_list(&mut out, &door.handle, &pulled, wanted);
+            out.push(b'}');
+            typed(StatusCode::OK, "application/json", out)
+        }
+    };
     response
         .headers_mut()
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

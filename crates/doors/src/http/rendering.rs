@@ -2,7 +2,6 @@
 
 use super::members::Members;
 use super::problem;
-use super::query::Query;
 use broker::{Entry, Shown};
 use protocol::json::push_string;
 use protocol::{DialectName, Fault, Rejection};
@@ -17,11 +16,6 @@ fn parse(word: &str) -> Option<As> {
         "native" => Some(None),
         _ => DialectName::parse(word).map(Some),
     }
-}
-
-/// `as` of a query.
-pub(crate) fn from_query(query: &mut Query) -> Result<As, Rejection> {
-    Ok(query.word("as", parse, EXPECTED)?.flatten())
 }
 
 /// `as` of a frame.

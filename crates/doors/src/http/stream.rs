@@ -4,8 +4,8 @@
 //! stream holds a place, and at most one batch of shared messages: what a slow reader does not take
 //! is not queued for it. What it cannot get is told as an event `gap` before what comes after it.
 
-use super::base64;
 use super::call::{Answer, Call, set_header, typed};
+use super::cloudevents::{self, Many, Shape};
 use super::door::{Door, RequestId};
 use super::meter::Open;
 use super::peer::{Owed, Peer};
@@ -17,7 +17,8 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
 use bytes::{BufMut as _, BytesMut};
 use futures_util::stream;
-use protocol::Rejection;
+use protocol::cloudevents::DataForm;
+use protocol::{Rejection, base64};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -35,23 +36,30 @@ pub(crate) async fn open(call: Call) -> Answer {
     let mut query = call.query()?;
     let from = query.take("from")?;
     let follow = follow(&mut query)?;
-    let wanted = rendering::from_query(&mut query)?;
+    let form = match Shape::of_many(&mut query, &call.parts.headers)? {
+        Many::Envelopes(wanted) => Form::In(wanted),
+        Many::Events(form) => Form::Own(cloudevent(form)),
+    };
     let filter = query.filter()?;
     let from = match last_event_id(&call.parts.headers) {
         Some(id) => From::Cursor(id),
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
     let tail = call.peer.handle.follow(filter, &from, follow).await?;
-    Ok(answer(call, tail, Form::In(wanted)))
+    Ok(answer(call, tail, form))
 }
+
+/// How one message is written, where it is not written as everybody's. Few ask for such, so they are not
+/// kept for everyone.
+pub(crate) type Write = fn(&Handle, &Entry) -> Bytes;
 
 /// How messages are written.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// As everybody's, in that dialect.
+    /// As they are, or in that dialect.
     In(As),
     /// As another binding wants it.
-    Own(fn(&Handle, &Entry) -> Bytes),
+    Own(Write),
 }
 
 /// The answer to a reader that has its place.
@@ -298,6 +306,21 @@ fn event_in(handle: &Handle, entry: &Entry, wanted: As) -> Bytes {
             &rendering::untranslated(fault, entry),
         ),
     }
+}
+
+/// Writes events whose data are CloudEvents.
+fn cloudevent(form: DataForm) -> Write {
+    match form {
+        DataForm::Json => |handle, entry| as_cloudevent(handle, entry, DataForm::Json),
+        DataForm::Base64 => |handle, entry| as_cloudevent(handle, entry, DataForm::Base64),
+    }
+}
+
+/// The event of one message whose data is a CloudEvent.
+fn as_cloudevent(handle: &Handle, entry: &Entry, form: DataForm) -> Bytes {
+    let mut text = Vec::with_capacity(entry.envelope.len() + 512);
+    cloudevents::write(&mut text, handle, entry, form);
+    frame(&format!("id: {}\n", handle.cursor(entry)), &text)
 }
 
 /// The event of one envelope under a name of its own; `_base64` is added where that is needed.

@@ -12,11 +12,13 @@
 )]
 
 mod cases;
+mod cloudevents;
 mod door;
 mod driver;
 mod exchange;
 mod grpc_services;
 mod python;
+mod webhook;
 
 /// Every case on every door is a test of its own.
 macro_rules! contract {

@@ -25,6 +25,7 @@ mod proof;
 mod python;
 mod raw;
 mod replay;
+mod run;
 mod serve;
 mod settings;
 mod stdio;
