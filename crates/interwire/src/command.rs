@@ -23,6 +23,7 @@ pub mod sub;
 pub mod tail;
 pub mod task;
 pub mod trace;
+pub mod translate;
 pub mod validate;
 pub mod version;
 

@@ -70,7 +70,7 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct Translate {
     /// Show messages in this dialect: aee, aep or uai. One that cannot be said there is shown as it was sent
-    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    #[arg(long, value_name = "DIALECT", value_parser = crate::command::validate::dialect)]
     translate: Option<DialectName>,
 }
 
@@ -79,10 +79,6 @@ impl Translate {
     pub fn dialect(self) -> Option<DialectName> {
         self.translate
     }
-}
-
-fn dialect(word: &str) -> Result<DialectName, String> {
-    DialectName::parse(word).ok_or_else(|| "expected aee, aep or uai".into())
 }
 
 impl Connection {

@@ -82,6 +82,8 @@ enum Verb {
     /// Serve an MCP host over standard input and output
     #[cfg(feature = "mcp")]
     Mcp(command::mcp::Arguments),
+    /// Write envelopes in another dialect
+    Translate(command::translate::Arguments),
     /// Say what is right and wrong with envelopes, offline
     Validate(command::validate::Arguments),
     /// Judge this implementation by a conformance suite
@@ -126,6 +128,7 @@ impl Verb {
             Self::Dlq(action) => command::dlq::run(action).await,
             #[cfg(feature = "mcp")]
             Self::Mcp(arguments) => command::mcp::run(arguments).await,
+            Self::Translate(arguments) => command::translate::run(arguments).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,
             Self::Config(action) => command::config::run(action),

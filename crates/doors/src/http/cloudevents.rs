@@ -72,10 +72,7 @@ impl Shape {
     }
 
     /// As [`Self::wanted`], where an answer has room for several.
-    pub(crate) fn of_many(
-        query: &mut Query,
-        headers: &HeaderMap,
-    ) -> Result<Many, Rejection> {
+    pub(crate) fn of_many(query: &mut Query, headers: &HeaderMap) -> Result<Many, Rejection> {
         match Self::wanted(query, headers)? {
             Self::Envelope => Ok(Many::Envelopes(None)),
             Self::In(dialect) => Ok(Many::Envelopes(Some(dialect))),
@@ -355,11 +352,7 @@ pub(crate) fn deliveries(handle: &Handle, deliveries: &[Delivery], form: DataFor
 }
 
 /// The answer that is one message.
-pub(crate) fn answer(
-    handle: &Handle,
-    entry: &Entry,
-    shape: Shape,
-) -> Answer {
+pub(crate) fn answer(handle: &Handle, entry: &Entry, shape: Shape) -> Answer {
     if let Shape::Structured(form) = shape {
         let mut out = Vec::with_capacity(entry.envelope.len() + 512);
         write(&mut out, handle, entry, form);

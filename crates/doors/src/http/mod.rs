@@ -49,6 +49,7 @@ pub(crate) mod task_json;
 mod task_stream;
 mod tasks;
 mod tls;
+mod translate;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};

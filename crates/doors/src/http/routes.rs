@@ -9,7 +9,8 @@ use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
     ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi,
-    operations, origin, places, receipts, socket, stream, subscriptions, tasks, validate,
+    operations, origin, places, receipts, socket, stream, subscriptions, tasks, translate,
+    validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -151,6 +152,8 @@ routes! {
         "Deliver a dead letter again";
     Post "/v1/validate" "validate" validate::validate,
         "The verdict on one envelope, or on many as lines";
+    Post "/v1/translate" "translate" translate::translate,
+        "One envelope in another dialect";
     Post "/mcp" "mcp" mcp::mcp,
         "Call a tool or read a resource as an MCP host";
     Get "/mcp" "mcp_stream" mcp::mcp,

@@ -352,3 +352,37 @@ async fn an_aee_worker_answers_a_task_of_aep_by_its_message() {
     );
     world.stop().await;
 }
+
+#[tokio::test]
+async fn an_envelope_is_translated_without_being_published() {
+    let world = World::start().await;
+    let text = task(&world);
+    let told = world
+        .post("/v1/translate?to=uai", "application/json", text.clone())
+        .await;
+    assert_eq!(
+        (told.status, &told.json()["message_id"]),
+        (200, &json!(TASK))
+    );
+    let back = world
+        .post(
+            "/v1/translate?to=aee",
+            "application/json",
+            told.body.clone(),
+        )
+        .await;
+    assert_eq!(back.json(), serde_json::from_str::<Value>(&text).unwrap());
+    for (query, body, status, code) in [
+        ("", text.clone(), 400, "bad_request"),
+        ("?to=latin", text, 400, "bad_request"),
+        ("?to=aee", heartbeat(&world), 422, "not_translatable"),
+        ("?to=aee", "{}".into(), 400, "not_an_envelope"),
+    ] {
+        let refused = world
+            .post(&format!("/v1/translate{query}"), "application/json", body)
+            .await;
+        refused.refuses(status, code);
+    }
+    assert_eq!(world.get(&format!("/v1/messages/{TASK}")).await.status, 404);
+    world.stop().await;
+}

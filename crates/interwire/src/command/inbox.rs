@@ -153,6 +153,9 @@ async fn read_all(
         }
         for delivery in deliveries {
             left -= 1;
+            if let Some(code) = &delivery.untranslated {
+                output::note(&format!("{}: as it was sent: {code}", delivery.id));
+            }
             if let Some(command) = &arguments.exec {
                 if !execute(command, &delivery).await? {
                     all_done = Answer::No;
@@ -206,6 +209,10 @@ async fn execute(command: &str, delivery: &Delivery) -> Result<bool, Failure> {
         .env("INTERWIRE_DELIVERY", &delivery.delivery)
         .env("INTERWIRE_ID", &delivery.id)
         .env("INTERWIRE_ATTEMPT", delivery.attempt.to_string())
+        .env(
+            "INTERWIRE_UNTRANSLATED",
+            delivery.untranslated.as_deref().unwrap_or_default(),
+        )
         .stdin(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
@@ -262,15 +269,21 @@ fn is_settled(delivery: &Delivery, settled: Result<(), Error>) -> Result<bool, F
 /// `{"delivery","attempt","redelivered","lease_until","cursor","id","envelope"}` with the envelope's own
 /// bytes.
 fn as_json(delivery: &Delivery) -> String {
-    let head = serde_json::json!({
+    let mut head = serde_json::json!({
         "delivery": delivery.delivery,
         "attempt": delivery.attempt,
         "redelivered": delivery.redelivered,
         "lease_until": delivery.lease_until,
         "cursor": delivery.cursor,
         "id": delivery.id,
-    })
-    .to_string();
+        "untranslated": delivery.untranslated,
+    });
+    if let Some(members) = head.as_object_mut()
+        && delivery.untranslated.is_none()
+    {
+        members.remove("untranslated");
+    }
+    let head = head.to_string();
     let envelope =
         serde_json::from_slice::<&RawValue>(&delivery.envelope).map_or("null", RawValue::get);
     format!("{},\"envelope\":{envelope}}}", head.trim_end_matches('}'))

@@ -33,4 +33,5 @@ mod tasks;
 mod tls;
 mod tour;
 mod trace;
+mod translation;
 mod verbs;
