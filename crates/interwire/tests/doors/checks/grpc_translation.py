@@ -47,8 +47,14 @@ beat = json.dumps(
         "target": "agent:b", "created_at": "2026-02-28T10:30:00Z", "payload": {},
     }
 )
-for envelope in (task, beat):
-    call("Publish", make("PublishRequest", envelope=envelope.encode()), "Receipt")
+publish_many = channel.stream_stream(
+    "/interwire.v1.Exchange/PublishMany",
+    request_serializer=lambda message: message.SerializeToString(),
+    response_deserializer=type(make("PublishResult")).FromString,
+)
+envelopes = (make("PublishRequest", envelope=text.encode()) for text in (task, "{}", beat))
+results = [result.WhichOneof("result") for result in publish_many(envelopes, timeout=20)]
+assert results == ["receipt", "problem", "receipt"], results
 
 got = call("GetMessage", make("GetMessageRequest", id="01KJHX7SJ00000000000000000", as_="aep"), "Message")
 assert got.dialect == "aep" and json.loads(got.envelope)["type"] == "task.submitted", got
