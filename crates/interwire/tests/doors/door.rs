@@ -44,6 +44,33 @@ pub fn grpc() -> Door {
     }
 }
 
+pub fn harmovela() -> Door {
+    Door {
+        name: "harmovela (AEP over WebSocket)",
+        library: "websockets",
+        script: "harmovela.py",
+        cannot: &[],
+    }
+}
+
+pub fn harmovela_grpc() -> Door {
+    Door {
+        name: "harmovela (AEP over gRPC)",
+        library: "grpcio",
+        script: "harmovela_grpc.py",
+        cannot: &[],
+    }
+}
+
+pub fn stdio() -> Door {
+    Door {
+        name: "stdio (AEP over pipes)",
+        library: "subprocess",
+        script: "stdio.py",
+        cannot: &[],
+    }
+}
+
 /// MCP calls tools; what it has instead of a stream is told in `docs/mcp.md`.
 #[cfg(feature = "mcp")]
 pub fn mcp() -> Door {
@@ -80,7 +107,8 @@ impl Stage<'_> {
     /// One more client.
     pub fn driver(&self) -> Driver {
         let url = format!("http://{}", self.address);
-        let start = json!({"url": url, "party": "agent.b"});
+        let start =
+            json!({"url": url, "party": "agent.b", "program": env!("CARGO_BIN_EXE_interwire")});
         Driver::start(self.door.script, &start)
     }
 }

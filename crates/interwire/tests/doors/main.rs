@@ -47,6 +47,6 @@ macro_rules! contract {
     )*};
 }
 
-contract!(http, websocket, grpc);
+contract!(http, websocket, grpc, harmovela, harmovela_grpc, stdio);
 #[cfg(feature = "mcp")]
 contract!(mcp);
