@@ -115,7 +115,10 @@ async fn both_spellings_of_the_handshake_tell_what_is_true() {
     let capabilities = &ready["payload"]["capabilities"];
     assert_eq!(capabilities["protocol"], "harmovela");
     assert_eq!(capabilities["compression"], json!([]));
-    assert_eq!(capabilities["transports"], json!(["websocket", "sse"]));
+    assert_eq!(
+        capabilities["transports"],
+        json!(["websocket", "sse", "grpc"])
+    );
     peer.send(&event(
         "evt_9",
         "session.closed",
