@@ -11,6 +11,7 @@
     missing_docs
 )]
 
+mod aep_daemon;
 mod cases;
 mod cloudevents;
 mod door;
