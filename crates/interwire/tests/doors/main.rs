@@ -17,6 +17,11 @@ mod driver;
 mod exchange;
 mod grpc_services;
 mod python;
+#[allow(
+    dead_code,
+    reason = "another test program kills and freezes brokers too"
+)]
+mod server;
 
 /// Every case on every door is a test of its own.
 macro_rules! contract {
@@ -48,3 +53,9 @@ macro_rules! contract {
 contract!(http, websocket, grpc);
 #[cfg(feature = "mcp")]
 contract!(mcp);
+#[cfg(feature = "nats")]
+contract!(nats);
+#[cfg(feature = "redis")]
+contract!(redis);
+#[cfg(feature = "kafka")]
+contract!(kafka);

@@ -6,6 +6,6 @@ mod driver;
 mod kafka;
 mod load;
 mod nats;
+mod pair;
 mod redis;
-mod server;
 mod watch;

@@ -1,7 +1,7 @@
 //! A real broker as a child process, with its data in a temporary folder; it can be killed and started
 //! again on the same port.
 
-use super::driver::tool;
+use crate::python::tool;
 #[cfg(feature = "kafka")]
 use nix::sys::signal::{Signal, kill};
 #[cfg(feature = "kafka")]
@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub struct Server {
+    /// What the exchange calls it.
+    pub bus: &'static str,
+    /// Settings of the exchange beside the address, without the name of the bus.
+    more: &'static [&'static str],
     command: Box<dyn Fn() -> Command>,
     child: Option<Child>,
     pub port: u16,
@@ -37,7 +41,8 @@ impl Server {
             command.arg(&store);
             command
         };
-        Self::start(command, port, format!("nats://127.0.0.1:{port}"), data)
+        let url = format!("nats://127.0.0.1:{port}");
+        Self::start("nats", &["ack_wait_ms=1000"], command, port, url, data)
     }
 
     /// Redis with an append-only file.
@@ -53,7 +58,8 @@ impl Server {
             command.arg("--dir").arg(&folder);
             command
         };
-        Self::start(command, port, format!("redis://127.0.0.1:{port}/0"), data)
+        let url = format!("redis://127.0.0.1:{port}/0");
+        Self::start("redis", &[], command, port, url, data)
     }
 
     /// Tansu, which speaks Kafka's protocol; it keeps everything in memory.
@@ -75,16 +81,33 @@ impl Server {
             command.args(["--storage-engine", "memory://tansu/"]);
             command
         };
-        Self::start(command, port, url, data)
+        let more = &["session_timeout_ms=6000"];
+        Self::start("kafka", more, command, port, url, data)
+    }
+
+    /// Settings with which an exchange goes there.
+    pub fn settings(&self) -> Vec<String> {
+        let more = self
+            .more
+            .iter()
+            .map(|setting| format!("{}.{setting}", self.bus));
+        [format!("{}.url={}", self.bus, self.url)]
+            .into_iter()
+            .chain(more)
+            .collect()
     }
 
     fn start(
+        bus: &'static str,
+        more: &'static [&'static str],
         command: impl Fn() -> Command + 'static,
         port: u16,
         url: String,
         data: TempDir,
     ) -> Self {
         let mut server = Self {
+            bus,
+            more,
             command: Box::new(command),
             child: None,
             port,
