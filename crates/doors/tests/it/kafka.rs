@@ -7,8 +7,8 @@ use interwire_doors::http::Stop;
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{Consumer as _, StreamConsumer};
 use rdkafka::message::Message as _;
-use rdkafka::mocking::MockCluster;
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::mocking::{MockCluster, MockCoordinator};
+use rdkafka::producer::{DefaultProducerContext, FutureProducer, FutureRecord};
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -81,23 +81,22 @@ const BROKEN: [RDKafkaRespErr; 4] = [
     RDKafkaRespErr::RD_KAFKA_RESP_ERR__TRANSPORT,
 ];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_owed_arrives_once_and_in_order_through_errors_and_cut_connections() {
-    let cluster = MockCluster::new(1).unwrap();
-    cluster.create_topic("aep.events", 3, 1).unwrap();
+type Cluster = MockCluster<'static, DefaultProducerContext>;
+
+fn cluster(brokers: i32) -> Cluster {
+    let cluster = MockCluster::new(brokers).unwrap();
+    let replicas = brokers.try_into().unwrap();
+    cluster.create_topic("aep.events", 3, replicas).unwrap();
+    cluster
+}
+
+/// What the exchange is given goes out, with `breaks` before each message.
+async fn sent_out(cluster: Cluster, breaks: impl Fn(usize, &Cluster)) {
     let running = start(&cluster.bootstrap_servers()).await;
     for n in 0..MESSAGES {
-        running
-            .handle
-            .accept(event("agent:near", n).into())
-            .await
-            .unwrap();
-        match n {
-            50 => cluster.request_errors(RDKafkaApiKey::Produce, &BROKEN),
-            150 => cluster.broker_down(1).unwrap(),
-            250 => cluster.broker_up(1).unwrap(),
-            _ => {}
-        }
+        breaks(n, &cluster);
+        let sent = running.handle.accept(event("agent:near", n).into());
+        sent.await.unwrap();
     }
     let reader: StreamConsumer = ClientConfig::new()
         .set("bootstrap.servers", cluster.bootstrap_servers())
@@ -119,10 +118,8 @@ async fn what_is_owed_arrives_once_and_in_order_through_errors_and_cut_connectio
     running.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_others_write_arrives_once_and_in_order_through_errors_and_cut_connections() {
-    let cluster = MockCluster::new(1).unwrap();
-    cluster.create_topic("aep.events", 3, 1).unwrap();
+/// What others write comes in, with `breaks` before each message.
+async fn taken_in(cluster: Cluster, breaks: impl Fn(usize, &Cluster)) {
     let running = start(&cluster.bootstrap_servers()).await;
     let writer: FutureProducer = ClientConfig::new()
         .set("bootstrap.servers", cluster.bootstrap_servers())
@@ -130,21 +127,12 @@ async fn what_others_write_arrives_once_and_in_order_through_errors_and_cut_conn
         .create()
         .unwrap();
     for n in 0..MESSAGES {
+        breaks(n, &cluster);
         let (key, value) = (format!("c{}", n % CONVERSATIONS), event("agent:far", n));
         let record = FutureRecord::to("aep.events").key(&key).payload(&value);
         within(writer.send(record, Duration::from_secs(30)))
             .await
             .unwrap();
-        match n {
-            50 => cluster.request_errors(RDKafkaApiKey::Fetch, &BROKEN),
-            100 => cluster.request_errors(RDKafkaApiKey::OffsetCommit, &BROKEN),
-            200 => {
-                cluster.broker_down(1).unwrap();
-                tokio::time::sleep(Duration::from_millis(500)).await;
-                cluster.broker_up(1).unwrap();
-            }
-            _ => {}
-        }
     }
     let filter = protocol::Filter::default();
     let mut tail = running
@@ -159,4 +147,86 @@ async fn what_others_write_arrives_once_and_in_order_through_errors_and_cut_conn
     }
     check(&numbers);
     running.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_owed_arrives_once_and_in_order_through_errors_and_cut_connections() {
+    sent_out(cluster(1), |n, cluster| match n {
+        50 => cluster.request_errors(RDKafkaApiKey::Produce, &BROKEN),
+        150 => cluster.broker_down(1).unwrap(),
+        250 => cluster.broker_up(1).unwrap(),
+        _ => {}
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_write_arrives_once_and_in_order_through_errors_and_cut_connections() {
+    taken_in(cluster(1), |n, cluster| match n {
+        50 => cluster.request_errors(RDKafkaApiKey::Fetch, &BROKEN),
+        100 => cluster.request_errors(RDKafkaApiKey::OffsetCommit, &BROKEN),
+        200 => {
+            cluster.broker_down(1).unwrap();
+            std::thread::sleep(Duration::from_millis(500));
+            cluster.broker_up(1).unwrap();
+        }
+        _ => {}
+    })
+    .await;
+}
+
+/// Every partition has another leader.
+fn move_leaders(cluster: &Cluster, broker: i32) {
+    for partition in 0..3 {
+        let moved = cluster.partition_leader("aep.events", partition, Some(broker));
+        moved.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_owed_arrives_once_and_in_order_while_partitions_move() {
+    sent_out(cluster(3), |n, cluster| match n {
+        // Nobody leads, for a while.
+        40 => cluster.partition_leader("aep.events", 0, None).unwrap(),
+        80 | 160 | 240 => {
+            let broker = i32::try_from(n / 80).unwrap();
+            move_leaders(cluster, broker);
+        }
+        200 => cluster.broker_down(2).unwrap(),
+        280 => cluster.broker_up(2).unwrap(),
+        _ => {}
+    })
+    .await;
+}
+
+const MOVED: [RDKafkaRespErr; 4] = [
+    RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+    RDKafkaRespErr::RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+    RDKafkaRespErr::RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
+    RDKafkaRespErr::RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS,
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_write_arrives_once_and_in_order_while_the_coordinator_moves() {
+    let group = || MockCoordinator::Group("interwire".into());
+    let first = cluster(3);
+    first.coordinator(group(), 1).unwrap();
+    taken_in(first, |n, cluster| match n {
+        50 => cluster.coordinator(group(), 2).unwrap(),
+        100 => cluster.request_errors(RDKafkaApiKey::OffsetCommit, &MOVED),
+        150 => {
+            cluster.request_errors(RDKafkaApiKey::Heartbeat, &MOVED);
+            cluster.request_errors(RDKafkaApiKey::JoinGroup, &MOVED[..3]);
+            cluster.coordinator(group(), 3).unwrap();
+        }
+        // It is gone while another takes over.
+        200 => {
+            cluster.coordinator(group(), 1).unwrap();
+            move_leaders(cluster, 2);
+            cluster.broker_down(3).unwrap();
+        }
+        250 => cluster.broker_up(3).unwrap(),
+        _ => {}
+    })
+    .await;
 }

