@@ -63,7 +63,7 @@ fn check(numbers: &[usize]) {
         let before = last.insert(n % CONVERSATIONS, *n);
         assert!(
             before.is_none_or(|before| before < *n),
-            "{before:?} before {n}"
+            "{before:?} before {n} in {numbers:?}"
         );
     }
     assert_eq!(numbers.len(), MESSAGES);
