@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use protocol::{Code, Fault, Filter, Party, Rejection, Rules, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 /// What the loop, the readers and the handles have in common.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub reads: Reads,
     /// Places for traces, which may take much memory.
     pub traces: Semaphore,
+    /// Counts changes of durable subscriptions.
+    pub subscriptions: watch::Sender<u64>,
 }
 
 /// Where the file is read for a caller who waits.

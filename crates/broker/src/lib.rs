@@ -67,7 +67,7 @@ pub use deliveries::{Delivery, Departure, Outcome, Portion};
 pub use exchange::trace::{By, Query as TraceQuery, Style as TraceStyle, Trace};
 pub use exchange::{
     Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceId, PlaceName,
-    PlaceView, RecipientState, Settle, SubscriptionView,
+    PlaceView, Push, RecipientState, Settle, SubscriptionView,
 };
 pub use fate::{AttemptView, Fate, PlaceFate, RecipientFate, Standing};
 pub use journal::{Cursor, Durability};

@@ -250,6 +250,7 @@ impl Opened {
             )),
             index: Mutex::new(index.reader()?),
             traces: Semaphore::new(TRACES_MAX),
+            subscriptions: tokio::sync::watch::Sender::new(0),
             reads,
             settings: settings.clone(),
         });

@@ -2,9 +2,10 @@
 
 use crate::handle::Handle;
 use exchange::{
-    DeliverySettings, Outcome as Change, PlaceId, PlaceName, PlaceView, SubscriptionView,
+    DeliverySettings, Outcome as Change, PlaceId, PlaceName, PlaceView, Push, SubscriptionView,
 };
-use protocol::{Filter, Party, Rejection};
+use protocol::{Code, Fault, Filter, Party, Rejection};
+use tokio::sync::watch;
 
 impl Handle {
     /// Creates or confirms a durable subscription; settings change those it has.
@@ -18,17 +19,54 @@ impl Handle {
         deliver_to: Option<Party>,
         settings: Option<DeliverySettings>,
     ) -> Result<SubscriptionView, Rejection> {
+        self.put_pushed(name, filter, deliver_to, settings, None)
+            .await
+    }
+
+    /// As [`Self::put_subscription`], and pushes its deliveries to an address, or with `Some(None)` to
+    /// none any more; without a word about it that stays as it is.
+    ///
+    /// # Errors
+    /// As [`Self::put_subscription`]; `subscription_conflict` for a push beside `deliver_to`.
+    pub async fn put_pushed(
+        &self,
+        name: &str,
+        filter: Filter,
+        deliver_to: Option<Party>,
+        settings: Option<DeliverySettings>,
+        push: Option<Option<Push>>,
+    ) -> Result<SubscriptionView, Rejection> {
+        if deliver_to.is_some() && matches!(push, Some(Some(_))) {
+            let detail = "expected `push` or `deliver_to`, got both: what feeds an inbox hands out nothing itself";
+            let rule = "ARCHITECTURE subscriptions";
+            return Err(Fault::new(Code::SubscriptionConflict, "/push", rule, detail).into());
+        }
         let name: Box<str> = name.into();
-        self.act(move |exchange, _, _| {
-            let (view, record) = exchange.put_subscription(&name, filter, deliver_to, settings)?;
-            let change = Change {
-                wake: record.iter().map(|_| view.id).collect(),
-                records: record.into_iter().collect(),
-                ..Change::default()
-            };
-            Ok((view, change))
-        })
-        .await
+        let put = self
+            .act(move |exchange, _, _| {
+                let (mut view, record) =
+                    exchange.put_subscription(&name, filter, deliver_to, settings)?;
+                let mut records: Vec<_> = record.into_iter().collect();
+                if let Some(push) = push {
+                    view.push.clone_from(&push);
+                    records.extend(exchange.put_push(&name, push)?);
+                }
+                let change = Change {
+                    wake: records.iter().map(|_| view.id).take(1).collect(),
+                    records,
+                    ..Change::default()
+                };
+                Ok((view, change))
+            })
+            .await;
+        self.shared.subscriptions.send_modify(|count| *count += 1);
+        put
+    }
+
+    /// Tells of every change of durable subscriptions.
+    #[must_use]
+    pub fn subscriptions_changed(&self) -> watch::Receiver<u64> {
+        self.shared.subscriptions.subscribe()
     }
 
     /// Removes a durable subscription and what waits in it.
@@ -37,15 +75,18 @@ impl Handle {
     /// `not_found`.
     pub async fn remove_subscription(&self, name: &str) -> Result<(), Rejection> {
         let name: Box<str> = name.into();
-        self.act(move |exchange, _, _| {
-            let record = exchange.remove_subscription(&name)?;
-            let change = Change {
-                records: vec![record],
-                ..Change::default()
-            };
-            Ok(((), change))
-        })
-        .await
+        let removed = self
+            .act(move |exchange, _, _| {
+                let record = exchange.remove_subscription(&name)?;
+                let change = Change {
+                    records: vec![record],
+                    ..Change::default()
+                };
+                Ok(((), change))
+            })
+            .await;
+        self.shared.subscriptions.send_modify(|count| *count += 1);
+        removed
     }
 
     /// All durable subscriptions.

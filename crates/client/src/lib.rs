@@ -69,7 +69,7 @@ pub use socket::{
 };
 pub use sse::{Frame, Parser};
 pub use subscribe::{Event, Subscription};
-pub use subscriptions::DurableSubscription;
+pub use subscriptions::{DurableSubscription, Pushing};
 pub use tasks::{TaskQuery, TaskText};
 pub use trace::{TraceFormat, TraceOptions, TraceText};
 pub use trust::Trust;

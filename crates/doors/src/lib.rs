@@ -20,3 +20,4 @@ pub mod http;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod session;
+pub mod webhook;

@@ -50,8 +50,13 @@ impl Exchange {
                 deliver_to,
                 inbox,
                 settings,
+                push,
             } => {
-                self.insert_subscription(id, &name, filter, deliver_to, inbox, settings);
+                // Once more under its number: only where it pushes to has changed.
+                if !self.subscriptions.is_place_of(id, &name) {
+                    self.insert_subscription(id, &name, filter, deliver_to, inbox, settings);
+                }
+                self.subscriptions.set_push(&name, push);
             }
             Record::SubscriptionRemoved { id } => self.drop_subscription(id),
             Record::Acked {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! published             1 | head length u32 | envelope length u32 | head | envelope
-//! subscription put      1 | id | name | filter as JSON | flags | [party] | [inbox id] | [settings]
+//! subscription put      1 | id | name | filter as JSON | flags | [party] | [inbox id] | [settings] | [push]
 //! subscription removed  1 | id
 //! acked                 1 | place | at | consumer | by | count | first sequence | distances
 //! failed                1 | place | at | why | error | count | (sequence, attempt, again at)...
@@ -31,6 +31,7 @@ mod tests;
 use crate::delivery_settings::DeliverySettings;
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
+use crate::push::Push;
 use bytes::Bytes;
 use protocol::{Filter, Header, Party, Timestamp, json};
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub enum Record {
         /// The bytes as they arrived.
         envelope: Bytes,
     },
-    /// A durable subscription was created.
+    /// A durable subscription was created; with the number of one that is there, it pushes elsewhere.
     SubscriptionPut {
         /// Its place.
         id: PlaceId,
@@ -73,6 +74,8 @@ pub enum Record {
         inbox: Option<PlaceId>,
         /// How it delivers, when not as everybody does.
         settings: Option<DeliverySettings>,
+        /// Where its deliveries are pushed.
+        push: Option<Push>,
     },
     /// A durable subscription was removed, with all that waited in its place.
     SubscriptionRemoved {
@@ -319,11 +322,17 @@ impl Record {
                 deliver_to,
                 inbox,
                 settings,
+                push,
             } => {
                 put_varint(out, u64::from(id.0));
                 put_text(out, name);
                 put_text(out, &filter.to_json());
-                let flags = [deliver_to.is_some(), inbox.is_some(), settings.is_some()];
+                let flags = [
+                    deliver_to.is_some(),
+                    inbox.is_some(),
+                    settings.is_some(),
+                    push.is_some(),
+                ];
                 out.push(
                     flags
                         .iter()
@@ -338,6 +347,10 @@ impl Record {
                 }
                 if let Some(settings) = settings {
                     delivery::put_settings(out, settings);
+                }
+                if let Some(push) = push {
+                    put_text(out, &push.url);
+                    put_text(out, &push.secret);
                 }
             }
             Self::SubscriptionRemoved { id } => put_varint(out, u64::from(id.0)),
@@ -386,7 +399,7 @@ fn decode_subscription(reader: &mut Reader<'_>) -> Result<Record, RecordError> {
     let name = reader.text()?.into();
     let filter = filter_from(reader.text()?)?;
     let flags = reader.byte()?;
-    if flags > 0b111 {
+    if flags > 0b1111 {
         return Err(RecordError("expected known flags of a subscription"));
     }
     let deliver_to = if flags & 1 == 0 {
@@ -404,6 +417,14 @@ fn decode_subscription(reader: &mut Reader<'_>) -> Result<Record, RecordError> {
     } else {
         Some(delivery::settings_from(reader)?)
     };
+    let push = if flags & 8 == 0 {
+        None
+    } else {
+        Some(Push {
+            url: reader.text()?.into(),
+            secret: reader.text()?.into(),
+        })
+    };
     Ok(Record::SubscriptionPut {
         id,
         name,
@@ -411,6 +432,7 @@ fn decode_subscription(reader: &mut Reader<'_>) -> Result<Record, RecordError> {
         deliver_to,
         inbox,
         settings,
+        push,
     })
 }
 

@@ -7,6 +7,7 @@ use crate::exchange::Exchange;
 use crate::matcher::Matcher;
 use crate::place::{Place, PlaceId, PlaceName};
 use crate::publish::wildcard_prefix;
+use crate::push::Push;
 use crate::record::Record;
 use foldhash::fast::FixedState;
 use protocol::{Code, Fault, Filter, Header, Party, Rejection};
@@ -36,6 +37,8 @@ pub struct SubscriptionView {
     pub settings: Option<DeliverySettings>,
     /// Whether it hands out nothing for now.
     pub is_paused: bool,
+    /// Where its deliveries are pushed.
+    pub push: Option<Push>,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +54,7 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     id: PlaceId,
     deliver_to: Option<Party>,
+    push: Option<Box<Push>>,
 }
 
 /// A subscription as it is kept, without its place.
@@ -60,6 +64,7 @@ pub(crate) struct Kept<'s> {
     pub(crate) filter: &'s Filter,
     /// The party and inbox that it feeds instead of its own place.
     pub(crate) forward: Option<(&'s Party, PlaceId)>,
+    pub(crate) push: Option<&'s Push>,
 }
 
 impl Subscriptions {
@@ -77,6 +82,7 @@ impl Subscriptions {
                 id,
                 filter: self.matcher.filter(id.0)?,
                 forward: party.zip(self.forwards.get(&id).copied()),
+                push: subscription.push.as_deref(),
             })
         })
     }
@@ -94,8 +100,23 @@ impl Subscriptions {
             party
         });
         self.matcher.insert(id.0, filter);
-        self.by_name
-            .insert(name.into(), Subscription { id, deliver_to });
+        let subscription = Subscription {
+            id,
+            deliver_to,
+            push: None,
+        };
+        self.by_name.insert(name.into(), subscription);
+    }
+
+    pub(crate) fn set_push(&mut self, name: &str, push: Option<Push>) {
+        if let Some(subscription) = self.by_name.get_mut(name) {
+            subscription.push = push.map(Box::new);
+        }
+    }
+
+    /// Whether that place is the subscription's of that name.
+    pub(crate) fn is_place_of(&self, id: PlaceId, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|known| known.id == id)
     }
 
     /// The place of its own that a subscription has, or would have.
@@ -165,6 +186,7 @@ impl Exchange {
             dead: 0,
             settings,
             is_paused: false,
+            push: None,
         };
         let record = Record::SubscriptionPut {
             id,
@@ -173,6 +195,7 @@ impl Exchange {
             deliver_to,
             inbox,
             settings,
+            push: None,
         };
         Ok((view, Some(record)))
     }
@@ -241,6 +264,7 @@ impl Exchange {
             dead: place.dead_count(),
             settings: place.settings.as_deref().copied(),
             is_paused: place.is_paused(),
+            push: subscription.push.as_deref().cloned(),
         })
     }
 

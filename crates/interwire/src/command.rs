@@ -15,6 +15,7 @@ pub mod mcp;
 pub mod receipt;
 pub mod replay;
 pub mod restore;
+pub mod run;
 pub mod send;
 pub mod serve;
 pub mod stdio;

@@ -62,6 +62,8 @@ enum Verb {
     Receipt(command::receipt::Arguments),
     /// Read a party's inbox
     Inbox(Box<command::inbox::Arguments>),
+    /// Run a command as an agent: its inbox on its standard input, what it says on its standard output
+    Run(command::run::Arguments),
     /// Follow the live stream
     Tail(command::tail::Arguments),
     /// List, show and call off tasks
@@ -115,6 +117,7 @@ impl Verb {
             Self::Ask(arguments) => command::ask::run(*arguments).await,
             Self::Receipt(arguments) => command::receipt::run(arguments).await,
             Self::Inbox(arguments) => command::inbox::run(*arguments).await,
+            Self::Run(arguments) => command::run::run(arguments).await,
             Self::Tail(arguments) => command::tail::run(arguments).await,
             Self::Task(action) => command::task::run(action).await,
             Self::Trace(arguments) => command::trace::run(arguments).await,

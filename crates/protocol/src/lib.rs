@@ -19,7 +19,9 @@
 //! ```
 #![doc(html_no_source)]
 
+pub mod base64;
 pub mod canonical;
+pub mod cloudevents;
 pub mod dialect;
 mod digest;
 pub mod fault;

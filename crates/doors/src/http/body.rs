@@ -20,6 +20,10 @@ pub(crate) enum Media {
     Json,
     /// One JSON text per line.
     Lines,
+    /// One CloudEvent in its JSON form.
+    Event,
+    /// A list of them.
+    Events,
 }
 
 impl Media {
@@ -41,6 +45,8 @@ impl Media {
             | "application/ndjson"
             | "application/jsonl"
             | "application/x-jsonlines" => Some(Self::Lines),
+            super::cloudevents::EVENT => Some(Self::Event),
+            super::cloudevents::BATCH => Some(Self::Events),
             other if other.starts_with("application/") && other.ends_with("+json") => {
                 Some(Self::Json)
             }
@@ -62,12 +68,12 @@ impl Media {
     /// As [`Self::of`], for routes that read one JSON object.
     pub(crate) fn json(headers: &HeaderMap) -> Result<(), Rejection> {
         match Self::of(headers)? {
-            Self::Json => Ok(()),
-            Self::Lines => Err(Fault::new(
+            Self::Json | Self::Event => Ok(()),
+            Self::Lines | Self::Events => Err(Fault::new(
                 Code::UnsupportedMediaType,
                 "",
                 "OPENAPI",
-                "expected Content-Type application/json here, got lines",
+                "expected Content-Type application/json here, got many texts",
             )
             .into()),
         }
@@ -145,7 +151,10 @@ mod tests {
         assert_eq!(Media::of(&HeaderMap::new()).ok(), Some(Media::Json));
         assert_eq!(media("application/json"), Some(Media::Json));
         assert_eq!(media("Application/JSON; charset=UTF-8"), Some(Media::Json));
-        assert_eq!(media("application/cloudevents+json"), Some(Media::Json));
+        assert_eq!(media("application/ld+json"), Some(Media::Json));
+        assert_eq!(media("application/cloudevents+json"), Some(Media::Event));
+        let batch = "application/cloudevents-batch+json; charset=utf-8";
+        assert_eq!(media(batch), Some(Media::Events));
         assert_eq!(media("application/x-ndjson"), Some(Media::Lines));
         for refused in [
             "text/plain",

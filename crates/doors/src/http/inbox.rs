@@ -1,6 +1,7 @@
 //! Pulling deliveries: from a party's inbox or from a durable subscription.
 
 use super::call::{Answer, Call, typed};
+use super::cloudevents::{self, Shape};
 use super::deliveries::write_list;
 use super::door::Door;
 use super::query::Query;
@@ -43,6 +44,7 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let wanted = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
     let consumer = consumers::from_query(&mut query)?;
+    let form = Shape::of_many(&mut query, &call.parts.headers)?;
     query.finish()?;
     let pull = Pull {
         place,
@@ -52,10 +54,18 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     };
     let (door, peer) = (call.door, call.peer);
     let pulled = pull.run(&door, &peer.handle).await?;
-    let mut out = b"{\"deliveries\":".to_vec();
-    write_list(&mut out, &door.handle, &pulled);
-    out.push(b'}');
-    let mut response = typed(StatusCode::OK, "application/json", out);
+    let mut response = match form {
+        Some(form) => {
+            let events = cloudevents::deliveries(&door.handle, &pulled, form);
+            typed(StatusCode::OK, cloudevents::BATCH, events)
+        }
+        None => {
+            let mut out = b"{\"deliveries\":".to_vec();
+            write_list(&mut out, &door.handle, &pulled);
+            out.push(b'}');
+            typed(StatusCode::OK, "application/json", out)
+        }
+    };
     response
         .headers_mut()
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

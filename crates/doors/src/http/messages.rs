@@ -2,11 +2,12 @@
 
 use super::body::{Media, read_whole};
 use super::call::{Answer, Call, json, set_header, typed};
+use super::cloudevents::{self, Shape};
 use super::problem::bad_request;
 use super::stream::on_gap;
 use super::{full, percent, publish_lines};
-use axum::body::Bytes;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
 use broker::{From, OnGap, Receipt};
 use protocol::Party;
 use std::sync::Arc;
@@ -32,7 +33,12 @@ const PAGE_STEP: usize = 64;
 pub(crate) async fn publish(call: Call) -> Answer {
     call.no_query()?;
     match Media::of(&call.parts.headers)? {
+        Media::Json if cloudevents::is_binary(&call.parts.headers) => {
+            cloudevents::publish_binary(call).await
+        }
         Media::Json => publish_one(call).await,
+        Media::Event => cloudevents::publish_structured(call).await,
+        Media::Events => cloudevents::publish_batch(call).await,
         Media::Lines => {
             let answer = publish_lines::start(call.door, call.peer, call.request_id, call.body);
             let mut response = typed(StatusCode::OK, "application/x-ndjson", answer);
@@ -51,15 +57,20 @@ async fn publish_one(call: Call) -> Answer {
     );
     let envelope = read_whole(call.body, max, wait).await?;
     let receipt = call.peer.handle.accept(envelope).await?;
+    Ok(accepted(&receipt))
+}
+
+/// The answer to a publish that was taken.
+pub(crate) fn accepted(receipt: &Receipt) -> Response<Body> {
     let status = if receipt.duplicate {
         StatusCode::OK
     } else {
         StatusCode::CREATED
     };
     let mut response = json(status, receipt.to_json());
-    set_header(&mut response, "location", &location(&receipt));
+    set_header(&mut response, "location", &location(receipt));
     set_header(&mut response, CURSOR, &receipt.cursor.to_string());
-    Ok(response)
+    response
 }
 
 /// Names the sender too: ids belong to their sender.
@@ -82,15 +93,16 @@ pub(crate) async fn message(call: Call) -> Answer {
             return Err(bad_request("/view", detail));
         }
     };
+    let shape = Shape::wanted(&mut query, &call.parts.headers)?;
     query.finish()?;
     let handle = &call.peer.handle;
     let entry = handle.find(call.param("id"), sender).await?;
-    let body = if is_full {
-        Bytes::from(full::write(handle, &handle.fate(Arc::clone(&entry)).await?))
+    let mut response = if is_full {
+        let full = full::write(handle, &handle.fate(Arc::clone(&entry)).await?);
+        typed(StatusCode::OK, "application/json", full)
     } else {
-        entry.envelope.clone()
+        cloudevents::answer(handle, &entry, shape)
     };
-    let mut response = typed(StatusCode::OK, "application/json", body);
     set_header(&mut response, CURSOR, &handle.cursor(&entry).to_string());
     set_header(&mut response, DIALECT, entry.header.dialect.as_str());
     Ok(response)
@@ -104,6 +116,7 @@ pub(crate) async fn page(call: Call) -> Answer {
     let on_gap = on_gap(&mut query)?.unwrap_or(OnGap::Fail);
     let limit_max = call.door.settings.page_max as u64;
     let limit = query.number("limit", PAGE_DEFAULT.min(limit_max), 1..=limit_max)?;
+    let form = Shape::of_many(&mut query, &call.parts.headers)?;
     let filter = query.filter()?;
     let handle = &call.peer.handle;
     let bytes_max = call.door.settings.reader_bytes_max;
@@ -115,7 +128,13 @@ pub(crate) async fn page(call: Call) -> Answer {
     loop {
         room = room.saturating_sub(page.entries.len());
         for entry in &page.entries {
-            push_line(&mut lines, &entry.envelope);
+            match form {
+                Some(form) => {
+                    lines.push(if lines.is_empty() { b'[' } else { b',' });
+                    cloudevents::write(&mut lines, handle, entry, form);
+                }
+                None => push_line(&mut lines, &entry.envelope),
+            }
         }
         if room == 0 || page.is_last || lines.len() >= bytes_max {
             break;
@@ -129,7 +148,14 @@ pub(crate) async fn page(call: Call) -> Answer {
             Ok(_) | Err(_) => break,
         }
     }
-    let mut response = typed(StatusCode::OK, "application/x-ndjson", lines);
+    let media = match form {
+        Some(_) => {
+            lines.extend_from_slice(if lines.is_empty() { b"[]" } else { b"]" });
+            cloudevents::BATCH
+        }
+        None => "application/x-ndjson",
+    };
+    let mut response = typed(StatusCode::OK, media, lines);
     response
         .headers_mut()
         .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

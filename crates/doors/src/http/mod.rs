@@ -6,9 +6,9 @@
 //! shared. It knows no principals yet: bind it to a loopback address.
 
 pub(crate) mod ask;
-mod base64;
 mod body;
 pub(crate) mod call;
+mod cloudevents;
 mod consumers;
 mod conversations;
 mod dead_letters;

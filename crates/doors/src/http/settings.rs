@@ -2,6 +2,7 @@
 
 use super::Tls;
 use crate::session::SessionSettings;
+use crate::webhook::WebhookSettings;
 use std::time::Duration;
 
 /// Settings of the HTTP door. The largest single envelope is the broker's rule, not a setting here.
@@ -11,6 +12,8 @@ pub struct HttpSettings {
     pub ndjson_bytes_max: usize,
     /// Bytes of NDJSON results that wait for a client which sends without reading.
     pub unread_results_bytes_max: usize,
+    /// Bytes of one list of CloudEvents.
+    pub event_batch_bytes_max: usize,
     /// Milliseconds between two pieces of a body that is read whole.
     pub body_wait_ms: u64,
     /// Milliseconds for a request's head.
@@ -60,6 +63,8 @@ pub struct HttpSettings {
     pub drain_grace_ms: u64,
     /// Milliseconds after which a drained reader should come back.
     pub drain_retry_ms: u64,
+    /// Pushing deliveries to addresses.
+    pub webhooks: WebhookSettings,
     /// Speak TLS; without it everything is plain.
     pub tls: Option<Tls>,
 }
@@ -69,6 +74,7 @@ impl Default for HttpSettings {
         Self {
             ndjson_bytes_max: 64 << 20,
             unread_results_bytes_max: 32 << 20,
+            event_batch_bytes_max: 16 << 20,
             body_wait_ms: 30_000,
             head_wait_ms: 60_000,
             keep_alive_ms: 15_000,
@@ -91,6 +97,7 @@ impl Default for HttpSettings {
             drain_notice_ms: 0,
             drain_grace_ms: 10_000,
             drain_retry_ms: 1_000,
+            webhooks: WebhookSettings::default(),
             tls: None,
         }
     }
@@ -104,7 +111,7 @@ impl HttpSettings {
     /// What the sessions of this door are told.
     pub(crate) fn sessions(&self) -> SessionSettings {
         SessionSettings {
-            transports: vec!["websocket", "sse"],
+            transports: vec!["websocket", "sse", "grpc"],
             heartbeat_ms: self.session_heartbeat_ms,
             resume_ms: self.session_resume_ms,
             subscriptions_max: self.socket_readers_max,

@@ -4,8 +4,8 @@
 //! stream holds a place, and at most one batch of shared messages: what a slow reader does not take
 //! is not queued for it. What it cannot get is told as an event `gap` before what comes after it.
 
-use super::base64;
 use super::call::{Answer, Call, set_header, typed};
+use super::cloudevents::{self, Shape};
 use super::door::{Door, RequestId};
 use super::meter::Open;
 use super::peer::{Owed, Peer};
@@ -16,7 +16,8 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
 use bytes::{BufMut as _, BytesMut};
 use futures_util::stream;
-use protocol::Rejection;
+use protocol::cloudevents::DataForm;
+use protocol::{Rejection, base64};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -34,16 +35,18 @@ pub(crate) async fn open(call: Call) -> Answer {
     let mut query = call.query()?;
     let from = query.take("from")?;
     let follow = follow(&mut query)?;
+    let form = Shape::of_many(&mut query, &call.parts.headers)?;
     let filter = query.filter()?;
     let from = match last_event_id(&call.parts.headers) {
         Some(id) => From::Cursor(id),
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
     let tail = call.peer.handle.follow(filter, &from, follow).await?;
-    Ok(answer(call, tail, None))
+    Ok(answer(call, tail, form.map(cloudevent)))
 }
 
-/// How one message is written, where it is not written as everybody's.
+/// How one message is written, where it is not written as everybody's. Few ask for such, so they are not
+/// kept for everyone.
 pub(crate) type Write = fn(&Handle, &Entry) -> Bytes;
 
 /// The answer to a reader that has its place.
@@ -273,6 +276,21 @@ pub(crate) fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let mut head = String::with_capacity(48);
     let _ = writeln!(head, "id: {}", handle.cursor(entry));
     frame(&head, &entry.envelope)
+}
+
+/// Writes events whose data are CloudEvents.
+fn cloudevent(form: DataForm) -> Write {
+    match form {
+        DataForm::Json => |handle, entry| as_cloudevent(handle, entry, DataForm::Json),
+        DataForm::Base64 => |handle, entry| as_cloudevent(handle, entry, DataForm::Base64),
+    }
+}
+
+/// The event of one message whose data is a CloudEvent.
+fn as_cloudevent(handle: &Handle, entry: &Entry, form: DataForm) -> Bytes {
+    let mut text = Vec::with_capacity(entry.envelope.len() + 512);
+    cloudevents::write(&mut text, handle, entry, form);
+    frame(&format!("id: {}\n", handle.cursor(entry)), &text)
 }
 
 /// The event of one envelope under a name of its own; `_base64` is added where that is needed.

@@ -3,10 +3,11 @@
 use super::call::{Answer, Call, json, no_content};
 use super::members::Members;
 use super::{delivery_settings, places};
+use crate::webhook::{Networks, check_secret, check_url, new_secret};
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
-use broker::{DeliverySettings, Handle, SubscriptionView};
-use protocol::json::{Limits, push_string, read};
+use broker::{DeliverySettings, Handle, Push, SubscriptionView};
+use protocol::json::{Limits, Value, push_string, read};
 use protocol::{Code, Fault, Filter, Party, Rejection};
 use std::fmt::Write as _;
 
@@ -57,6 +58,7 @@ pub(crate) async fn show(call: Call) -> Answer {
 pub(crate) async fn put(call: Call) -> Answer {
     call.no_query()?;
     let handle = call.peer.handle.clone();
+    let networks = call.door.settings.webhooks.networks.clone();
     let name = call.param("name").to_owned();
     check_name(&name)?;
     let body = call.json(BODY_BYTES_MAX).await?;
@@ -64,21 +66,30 @@ pub(crate) async fn put(call: Call) -> Answer {
         filter,
         deliver_to,
         delivery,
+        push,
     } = read_body(&body, handle.settings().exchange.delivery)?;
-    let existed = handle
-        .subscriptions()
-        .await?
-        .iter()
-        .any(|view| *view.name == *name);
-    let view = handle
-        .put_subscription(&name, filter, deliver_to, delivery)
-        .await?;
-    let status = if existed {
-        StatusCode::OK
-    } else {
-        StatusCode::CREATED
+    let views = handle.subscriptions().await?;
+    let existing = views.into_iter().find(|view| *view.name == *name);
+    let status = match &existing {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::CREATED,
     };
-    Ok(answer(status, &view, &handle))
+    let (push, new_secret) = match push {
+        None => (None, None),
+        Some(None) => (Some(None), None),
+        Some(Some(wanted)) => {
+            let kept = existing.and_then(|view| view.push);
+            let (push, new_secret) = settle_push(wanted, kept, &networks).await?;
+            (Some(Some(push)), new_secret)
+        }
+    };
+    let view = handle
+        .put_pushed(&name, filter, deliver_to, delivery, push)
+        .await?;
+    let mut out = String::new();
+    let defaults = handle.settings().exchange.delivery;
+    write_view_with(&mut out, &view, defaults, new_secret.as_deref());
+    Ok(json(status, out))
 }
 
 pub(crate) async fn remove(call: Call) -> Answer {
@@ -94,6 +105,44 @@ struct Wanted {
     deliver_to: Option<Party>,
     /// Absent settings stay what they are.
     delivery: Option<DeliverySettings>,
+    /// Absent: as it is; null: none any more.
+    push: Option<Option<WantedPush>>,
+}
+
+/// Where deliveries are to be pushed.
+struct WantedPush {
+    url: String,
+    secret: Option<String>,
+}
+
+/// Checks the address, and finds the secret: the given one, else the one it has, else a new one,
+/// which is the second of the pair.
+async fn settle_push(
+    wanted: WantedPush,
+    kept: Option<Push>,
+    networks: &Networks,
+) -> Result<(Push, Option<String>), Rejection> {
+    check_url(&wanted.url, networks)
+        .await
+        .map_err(|detail| webhook_fault("/push/url", detail))?;
+    let url = wanted.url.into();
+    if let Some(secret) = wanted.secret {
+        check_secret(&secret).map_err(|error| webhook_fault("/push/secret", error.to_string()))?;
+        let secret = secret.into();
+        return Ok((Push { url, secret }, None));
+    }
+    if let Some(kept) = kept {
+        let secret = kept.secret;
+        return Ok((Push { url, secret }, None));
+    }
+    let detail = "expected `secret`: the system has no randomness to make one";
+    let new = new_secret().ok_or_else(|| webhook_fault("/push/secret", detail.into()))?;
+    let secret = new.as_str().into();
+    Ok((Push { url, secret }, Some(new)))
+}
+
+fn webhook_fault(pointer: &str, detail: String) -> Rejection {
+    Fault::new(Code::BadRequest, pointer, "WEBHOOKS", detail).into()
 }
 
 /// `{"filter":{...},"deliver_to":"agent:w"?,"delivery":{...}?}`; an empty body wants everything.
@@ -103,14 +152,26 @@ fn read_body(body: &[u8], defaults: DeliverySettings) -> Result<Wanted, Rejectio
             filter: Filter::default(),
             deliver_to: None,
             delivery: None,
+            push: None,
         });
     }
     let document = read(body, Limits::default())?;
-    let mut members =
-        Members::of(document.root(), Code::BadRequest).only(&["filter", "deliver_to", "delivery"]);
+    let mut members = Members::of(document.root(), Code::BadRequest).only(&[
+        "filter",
+        "deliver_to",
+        "delivery",
+        "push",
+    ]);
     let deliver_to = members.text("deliver_to").map(|text| Party::parse(&text));
     let (filter, delivery) = (members.get("filter"), members.get("delivery"));
     members.finish()?;
+    let push = match document.root().get("push") {
+        None => None,
+        Some(value) if value.is_null() => Some(None),
+        Some(value) => Some(Some(
+            read_push(value).map_err(|refused| below("/push", &refused))?,
+        )),
+    };
     Ok(Wanted {
         filter: match filter {
             Some(value) => {
@@ -123,6 +184,21 @@ fn read_body(body: &[u8], defaults: DeliverySettings) -> Result<Wanted, Rejectio
             Some(object) => Some(delivery_settings::read(object, defaults)?),
             None => None,
         },
+        push,
+    })
+}
+
+/// `{"url":"https://...","secret":"whsec_..."?}`.
+fn read_push(value: Value<'_>) -> Result<WantedPush, Rejection> {
+    let mut members = Members::of(value, Code::BadRequest).only(&["url", "secret"]);
+    let (url, secret) = (members.text("url"), members.text("secret"));
+    if members.get("url").is_none() {
+        members.refuse("url", "expected `url` to be present".into());
+    }
+    members.finish()?;
+    Ok(WantedPush {
+        url: url.unwrap_or_default().into_owned(),
+        secret: secret.map(std::borrow::Cow::into_owned),
     })
 }
 
@@ -163,6 +239,16 @@ fn answer(status: StatusCode, view: &SubscriptionView, handle: &Handle) -> Respo
 }
 
 fn write_view(out: &mut String, view: &SubscriptionView, defaults: DeliverySettings) {
+    write_view_with(out, view, defaults, None);
+}
+
+/// As [`write_view`], with a secret that was just made: it is shown this once.
+fn write_view_with(
+    out: &mut String,
+    view: &SubscriptionView,
+    defaults: DeliverySettings,
+    new_secret: Option<&str>,
+) {
     let SubscriptionView {
         id: _,
         name,
@@ -173,6 +259,7 @@ fn write_view(out: &mut String, view: &SubscriptionView, defaults: DeliverySetti
         dead,
         settings,
         is_paused,
+        push,
     } = view;
     out.push_str("{\"name\":");
     push_string(out, name);
@@ -183,6 +270,19 @@ fn write_view(out: &mut String, view: &SubscriptionView, defaults: DeliverySetti
     }
     places::write_counts(out, *waiting, *leased, *dead, *is_paused);
     delivery_settings::write(out, &settings.unwrap_or(defaults));
+    out.push_str(",\"push\":");
+    match push {
+        Some(push) => {
+            out.push_str("{\"url\":");
+            push_string(out, &push.url);
+            if let Some(secret) = new_secret {
+                out.push_str(",\"secret\":");
+                push_string(out, secret);
+            }
+            out.push('}');
+        }
+        None => out.push_str("null"),
+    }
     out.push('}');
 }
 
@@ -215,5 +315,9 @@ mod tests {
         assert_eq!(pointer(r#"{"filters":{}}"#), "/filters");
         assert_eq!(pointer(r#"{"filter":{"typ":"x"}}"#), "/filter/typ");
         assert_eq!(pointer(r#"{"delivery":[]}"#), "/delivery");
+        assert!(read("{}").unwrap().push.is_none());
+        assert!(read(r#"{"push":null}"#).unwrap().push.unwrap().is_none());
+        assert_eq!(pointer(r#"{"push":{}}"#), "/push/url");
+        assert_eq!(pointer(r#"{"push":{"url":"x","key":1}}"#), "/push/key");
     }
 }

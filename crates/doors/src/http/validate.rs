@@ -57,7 +57,7 @@ impl Ask {
 pub(crate) async fn validate(call: Call) -> Answer {
     let ask = Ask::read(call.query()?, call.door.handle.rules())?;
     match Media::of(&call.parts.headers)? {
-        Media::Json => {
+        Media::Json | Media::Event | Media::Events => {
             let (max, wait) = (
                 call.door.envelope_bytes_max(),
                 call.door.settings.body_wait(),

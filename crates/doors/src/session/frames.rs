@@ -1,6 +1,6 @@
 //! The seam between a session and its transport: whole text frames, both ways.
 
-use broker::Feed;
+use broker::{Cursor, Feed};
 use bytes::Bytes;
 use std::any::Any;
 
@@ -68,6 +68,11 @@ pub trait Frames: Send {
 
     /// The last frame, and the end.
     fn close(self, goodbye: Goodbye) -> impl Future<Output = ()> + Send;
+
+    /// Everything up to `cursor` was sent. For transports whose last word says how far they came.
+    fn reached(&mut self, cursor: Cursor) {
+        let _ = cursor;
+    }
 
     /// A reader begins on this connection; what is returned is dropped when it ends. For transports
     /// that judge by it whether a peer is too slow.

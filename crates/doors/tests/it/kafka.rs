@@ -87,8 +87,7 @@ type Cluster = MockCluster<'static, DefaultProducerContext>;
 
 fn cluster(brokers: i32) -> Cluster {
     let cluster = MockCluster::new(brokers).unwrap();
-    let replicas = brokers.try_into().unwrap();
-    cluster.create_topic("aep.events", 3, replicas).unwrap();
+    cluster.create_topic("aep.events", 3, brokers).unwrap();
     cluster
 }
 

@@ -6,6 +6,7 @@
     reason = "a test that meets the unexpected should stop"
 )]
 
+mod cloudevents;
 mod conversations;
 mod dead_letters;
 mod deliveries;

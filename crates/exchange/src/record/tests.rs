@@ -4,6 +4,7 @@ use super::{Ending, FailedDelivery, Failure, Record};
 use crate::delivery_settings::{DeliverySettings, Order};
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
+use crate::push::Push;
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::task::{Opening, Step, Terms};
@@ -187,6 +188,7 @@ fn record() -> impl Strategy<Value = Record> {
         prop::option::of(party()),
         prop::option::of(id()),
         prop::option::of(settings()),
+        prop::option::of((text(), text()).prop_map(|(url, secret)| Push { url, secret })),
     );
     let at = || any::<i64>().prop_map(Timestamp::from_millis);
     let sequences = || prop::collection::vec(any::<u64>(), 0..6);
@@ -203,8 +205,8 @@ fn record() -> impl Strategy<Value = Record> {
     ];
     prop_oneof![
         4 => published(),
-        1 => put.prop_map(|(id, name, filter, deliver_to, inbox, settings)| {
-            Record::SubscriptionPut { id, name, filter, deliver_to, inbox, settings }
+        1 => put.prop_map(|(id, name, filter, deliver_to, inbox, settings, push)| {
+            Record::SubscriptionPut { id, name, filter, deliver_to, inbox, settings, push }
         }),
         1 => id().prop_map(|id| Record::SubscriptionRemoved { id }),
         1 => (

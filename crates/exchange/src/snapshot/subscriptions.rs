@@ -1,12 +1,17 @@
-//! The bytes of the subscriptions: name, number, filter, and where matches go instead.
+//! The bytes of the subscriptions: name, number, filter, where matches go instead, and where they are
+//! pushed.
 
 use super::{Part, SnapshotError};
 use crate::exchange::Exchange;
 use crate::place::{PlaceId, PlaceName};
+use crate::push::Push;
 use crate::record::filter_from;
 use crate::settings::Settings;
 use crate::subscribe::Subscriptions;
 use protocol::wire::{Reader, WireError, put_text, put_varint};
+
+const HAS_FORWARD: u8 = 1;
+const HAS_PUSH: u8 = 1 << 1;
 
 impl Part for Subscriptions {
     const TAG: u8 = 4;
@@ -19,10 +24,15 @@ impl Part for Subscriptions {
             put_text(out, kept.name);
             put_varint(out, u64::from(kept.id.0));
             put_text(out, &kept.filter.to_json());
-            out.push(u8::from(kept.forward.is_some()));
+            let has = |is_so, flag| if is_so { flag } else { 0 };
+            out.push(has(kept.forward.is_some(), HAS_FORWARD) | has(kept.push.is_some(), HAS_PUSH));
             if let Some((party, inbox)) = kept.forward {
                 put_text(out, party.as_str());
                 put_varint(out, u64::from(inbox.0));
+            }
+            if let Some(push) = kept.push {
+                put_text(out, &push.url);
+                put_text(out, &push.secret);
             }
         }
     }
@@ -33,12 +43,22 @@ impl Part for Subscriptions {
             let name = reader.text()?;
             let id = PlaceId(reader.small()?);
             let filter = filter_from(reader.text()?)?;
-            let forward = match reader.byte()? {
+            let flags = reader.byte()?;
+            if flags & !(HAS_FORWARD | HAS_PUSH) != 0 {
+                return Err(WireError("expected to know where matches go"));
+            }
+            let forward = match flags & HAS_FORWARD {
                 0 => None,
-                1 => Some((reader.party()?, PlaceId(reader.small()?))),
-                _ => return Err(WireError("expected to know where matches go")),
+                _ => Some((reader.party()?, PlaceId(reader.small()?))),
             };
             subscriptions.insert(id, name, filter, forward);
+            if flags & HAS_PUSH != 0 {
+                let push = Push {
+                    url: reader.text()?.into(),
+                    secret: reader.text()?.into(),
+                };
+                subscriptions.set_push(name, Some(push));
+            }
             Ok(())
         })?;
         Ok(subscriptions)

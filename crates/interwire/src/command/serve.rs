@@ -95,11 +95,17 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     watch(signals, arguments.until_stdin_ends, stop.clone());
     #[cfg(feature = "mcp")]
     let bridges = doors::bridge::Bridges::start(plan.mcp_servers, &broker.handle(), &stop);
+    let webhooks =
+        doors::webhook::Webhooks::start(plan.http.webhooks.clone(), &broker.handle(), &stop);
     let grace = Duration::from_millis(plan.http.drain_grace_ms);
-    let counts = buses.meter();
-    let register = move |registry: &mut _| counts.register(registry);
+    let (bus_counts, webhook_counts) = (buses.meter(), webhooks.meter());
+    let register = move |registry: &mut _| {
+        bus_counts.register(registry);
+        webhook_counts.register(registry);
+    };
     let serving = doors::http::serve_with(listener, broker.handle(), plan.http, stop, register);
     tokio::join!(serving, buses.run(grace));
+    webhooks.ended().await;
     #[cfg(feature = "mcp")]
     bridges.ended().await;
     broker.close().await;

@@ -4,7 +4,7 @@ use crate::connection::{Connection, FilterArgs};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, tame};
 use crate::places::{self, DeliveryArgs};
-use client::Place;
+use client::{Place, Pushing};
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -12,6 +12,7 @@ use client::Place;
   interwire sub create audit --type 'task.*'
   interwire sub create work --target agent.team --max-attempts 5 --lease-ms 60000
   interwire sub create facts --type 'memory.*' --deliver-to agent.researcher
+  interwire sub create audit --type 'task.*' --push https://example.org/hook
   interwire sub ls
   interwire sub pause audit
   interwire sub rm audit")]
@@ -61,6 +62,15 @@ pub struct Creation {
     /// Put what passes into this party's inbox
     #[arg(long, value_name = "PARTY")]
     deliver_to: Option<String>,
+    /// Push deliveries to this http or https address, signed; acknowledged when it answers 2xx
+    #[arg(long, value_name = "URL", conflicts_with = "deliver_to")]
+    push: Option<String>,
+    /// The secret of signatures, `whsec_...` [default: the one it has, else a new one, printed once]
+    #[arg(long, value_name = "SECRET", requires = "push")]
+    push_secret: Option<String>,
+    /// Push nowhere any more
+    #[arg(long, conflicts_with = "push")]
+    no_push: bool,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -85,15 +95,26 @@ pub async fn run(action: Action) -> Result<Answer, Failure> {
             let Creation {
                 name,
                 deliver_to,
+                push,
+                push_secret,
+                no_push,
                 filter,
                 delivery,
                 connection,
             } = *creation;
+            let pushing = match push {
+                Some(url) => Pushing::To {
+                    url,
+                    secret: push_secret,
+                },
+                None if no_push => Pushing::Nowhere,
+                None => Pushing::AsItIs,
+            };
             let (client, filter) = (connection.client()?, filter.filter());
             let delivery = delivery.settings();
             let delivery = Some(&delivery).filter(|delivery| !delivery.is_default());
             let view = client
-                .put_subscription_with(&name, &filter, deliver_to.as_deref(), delivery)
+                .put_subscription_pushing(&name, &filter, deliver_to.as_deref(), delivery, &pushing)
                 .await?;
             output::line(view.trim_end())?;
             Ok(Answer::Yes)

@@ -539,6 +539,12 @@ pub static SETTINGS: &[Setting] = &[
         "Bytes of NDJSON results that wait for a client which sends without reading."
     ),
     number!(
+        "http.event_batch_bytes_max",
+        1024,
+        http.event_batch_bytes_max,
+        "Bytes of one list of CloudEvents."
+    ),
+    number!(
         "http.body_wait_ms",
         1,
         http.body_wait_ms,
@@ -658,6 +664,26 @@ pub static SETTINGS: &[Setting] = &[
             plan.http.hosts = names.map(str::to_ascii_lowercase).collect();
             Ok(())
         }
+    ),
+    text!(
+        "webhook.networks",
+        "Private networks that webhooks may call, such as 10.1.0.0/16, with commas between; all others are refused.",
+        |plan| plan.http.webhooks.networks.to_string(),
+        |plan, text| text
+            .parse()
+            .map(|networks| plan.http.webhooks.networks = networks)
+    ),
+    number!(
+        "webhook.wait_ms",
+        1 => 600_000,
+        http.webhooks.wait_ms,
+        "Milliseconds for one attempt of a webhook; never more than three quarters of its lease."
+    ),
+    number!(
+        "webhook.in_flight_max",
+        1 => 256,
+        http.webhooks.in_flight_max,
+        "Attempts of one webhook that are under way at once."
     ),
     number!(
         "http.drain_notice_ms",

@@ -62,6 +62,11 @@ impl Exchange {
         Client::connect(&self.url).expect("an address")
     }
 
+    /// Asks with a client of its own.
+    pub fn ask<T>(&self, call: impl AsyncFnOnce(Client) -> T) -> T {
+        self.runtime.block_on(call(self.client()))
+    }
+
     /// Publishes beside the door; the cursor.
     pub fn publish(&self, envelope: &str) -> String {
         let sent = self

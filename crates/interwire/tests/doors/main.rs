@@ -12,6 +12,7 @@
 )]
 
 mod cases;
+mod cloudevents;
 mod door;
 mod driver;
 mod exchange;
@@ -24,6 +25,7 @@ mod python;
     reason = "another test program kills and freezes brokers too"
 )]
 mod server;
+mod webhook;
 
 /// Every case on every door is a test of its own.
 macro_rules! contract {

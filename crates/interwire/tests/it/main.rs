@@ -29,6 +29,7 @@ mod proof;
 mod python;
 mod raw;
 mod replay;
+mod run;
 mod serve;
 #[cfg(all(feature = "nats", feature = "redis"))]
 #[path = "../doors/server.rs"]

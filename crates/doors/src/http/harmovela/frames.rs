@@ -67,7 +67,7 @@ impl Frames for SocketFrames {
     }
 }
 
-fn broken(broken: socket::Broken) -> Broken {
+pub(crate) fn broken(broken: socket::Broken) -> Broken {
     match broken {
         socket::Broken::Gone => Broken::Gone,
         socket::Broken::Slow => Broken::Slow,

@@ -7,5 +7,6 @@ mod ingest;
 mod open;
 
 pub(crate) use events::stream;
+pub(crate) use frames::broken;
 pub(crate) use ingest::ingest;
 pub(crate) use open::open;
