@@ -17,8 +17,15 @@ mod cloudevents;
 mod door;
 mod driver;
 mod exchange;
+#[cfg(all(feature = "mcp", feature = "nats"))]
+mod five_doors;
 mod grpc_services;
 mod python;
+#[allow(
+    dead_code,
+    reason = "another test program kills and freezes brokers too"
+)]
+mod server;
 mod webhook;
 
 /// Every case on every door is a test of its own.
@@ -51,3 +58,9 @@ macro_rules! contract {
 contract!(http, websocket, grpc, harmovela, harmovela_grpc, stdio);
 #[cfg(feature = "mcp")]
 contract!(mcp);
+#[cfg(feature = "nats")]
+contract!(nats);
+#[cfg(feature = "redis")]
+contract!(redis);
+#[cfg(feature = "kafka")]
+contract!(kafka);
