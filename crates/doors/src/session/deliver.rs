@@ -84,6 +84,11 @@ impl<F: Frames> Peer<F> {
                 result,
             } => self.stands(name, about, result).await,
             Done::Pulled { name, pulled } => self.pulled(name, pulled).await,
+            Done::Overhears { tail } => {
+                self.overhears(tail);
+                Ok(())
+            }
+            Done::Overheard { tail, batch } => self.overheard(tail, batch).await,
             Done::Over => Ok(()),
         }
     }

@@ -54,6 +54,10 @@ pub trait Frames: Send {
     /// Whether the transport can ask a peer for a sign of life, so that silence means something.
     const HAS_PINGS: bool;
 
+    /// Whether a peer that does not say what it wants hears everything, as on the sockets of the AEP
+    /// daemon.
+    const OVERHEARS: bool = false;
+
     /// The next frame. Cancelling the wait loses nothing.
     fn next(&mut self) -> impl Future<Output = Heard> + Send;
 

@@ -20,6 +20,7 @@ pub(super) struct SocketFrames {
 
 impl Frames for SocketFrames {
     const HAS_PINGS: bool = true;
+    const OVERHEARS: bool = true;
 
     async fn next(&mut self) -> Heard {
         match self.writer.socket.next().await {

@@ -1,6 +1,7 @@
 //! The AEP binding on this listener: WebSocket, server-sent events and lines, under the
 //! paths that existing clients call (AEP 9.2, 9.3).
 
+pub(crate) mod api;
 mod events;
 mod frames;
 mod ingest;
