@@ -45,6 +45,7 @@ impl Tasks {
                 missing.push(id.into());
             }
         };
+        let is_foreign = header.dialect != DialectName::Aep;
         let (task, cause) = (header.task.as_deref(), header.cause.as_deref());
         match step {
             Step::Open(terms) => {
@@ -60,17 +61,17 @@ impl Tasks {
             }
             Step::Report(_) | Step::RequestCancel => {
                 let is_found = task.is_some_and(|id| look(id, true));
-                if !is_found && header.dialect != DialectName::Aep && cause != task {
+                if !is_found && is_foreign && cause != task {
                     cause.map(|id| look(id, true));
                 }
-                if !is_found && header.dialect != DialectName::Aep {
-                    cause.map(|id| look_at_event(id, &mut missing));
+                if let Some(id) = cause.filter(|_| !is_found && is_foreign) {
+                    look_at_event(id, &mut missing);
                 }
             }
             Step::Reply(_) | Step::Answer => {
                 let is_found = cause.is_some_and(|id| look(id, true));
-                if !is_found && header.dialect != DialectName::Aep {
-                    cause.map(|id| look_at_event(id, &mut missing));
+                if let Some(id) = cause.filter(|_| !is_found && is_foreign) {
+                    look_at_event(id, &mut missing);
                 }
             }
         }
