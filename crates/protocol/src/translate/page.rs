@@ -128,6 +128,21 @@ const HEAD: &str = "\
 A message is kept and delivered as the bytes that its sender wrote. Who asks for another dialect gets a
 rendering of it beside that: never stored, made once, the same for everyone.
 
+| where | how |
+|---|---|
+| `GET /v1/inbox/{party}`, `/v1/subscriptions/{name}/deliveries`, `/v1/messages`, `/v1/messages/{id}`, `/v1/stream` | `?as=aee`, `aep`, `uai`, or `native` |
+| WebSocket: `subscribe`, `pull` | `\"as\":\"aee\"` |
+| gRPC: `Subscribe`, `Pull`, `GetMessage` | `as` |
+| verbs: `inbox`, `tail` | `--translate aee` |
+| without publishing: `POST /v1/translate?to=aee`, `interwire translate --to aee` | |
+
+Beside the envelope stands `as`, or `untranslated` with the reason when it is as it was sent; in a stream such a message
+is an event `untranslated`, in a page a line, `{\"untranslated\":…,\"envelope\":…}`. Webhooks, buses, MCP and AEP sessions give
+messages as they were sent.
+
+What the reader answers in its own dialect is an envelope like any other. Its references are to what it was given, and mean
+the origin: an acknowledgement settles the delivery, a reply settles it and ends the task, a report moves the task.
+
 <!-- The tables are made by `protocol::translate::page`; a test compares them. -->
 
 ## What says what
