@@ -52,7 +52,7 @@ pub fn grpc() -> Door {
 
 pub fn harmovela() -> Door {
     Door {
-        name: "harmovela (AEP over WebSocket)",
+        name: "aep-websocket",
         library: "websockets",
         script: "harmovela.py",
         broker: None,
@@ -62,7 +62,7 @@ pub fn harmovela() -> Door {
 
 pub fn harmovela_grpc() -> Door {
     Door {
-        name: "harmovela (AEP over gRPC)",
+        name: "aep-grpc",
         library: "grpcio",
         script: "harmovela_grpc.py",
         broker: None,
@@ -72,7 +72,7 @@ pub fn harmovela_grpc() -> Door {
 
 pub fn stdio() -> Door {
     Door {
-        name: "stdio (AEP over pipes)",
+        name: "aep-stdio",
         library: "subprocess",
         script: "stdio.py",
         broker: None,
