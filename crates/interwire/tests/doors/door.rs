@@ -52,7 +52,7 @@ pub fn grpc() -> Door {
 
 pub fn harmovela() -> Door {
     Door {
-        name: "harmovela (AEP over WebSocket)",
+        name: "aep-websocket",
         library: "websockets",
         script: "harmovela.py",
         broker: None,
@@ -62,7 +62,7 @@ pub fn harmovela() -> Door {
 
 pub fn harmovela_grpc() -> Door {
     Door {
-        name: "harmovela (AEP over gRPC)",
+        name: "aep-grpc",
         library: "grpcio",
         script: "harmovela_grpc.py",
         broker: None,
@@ -72,11 +72,27 @@ pub fn harmovela_grpc() -> Door {
 
 pub fn stdio() -> Door {
     Door {
-        name: "stdio (AEP over pipes)",
+        name: "aep-stdio",
         library: "subprocess",
         script: "stdio.py",
         broker: None,
         cannot: &[],
+    }
+}
+
+pub fn harmovela_sse() -> Door {
+    const NO_DELIVERIES: &str =
+        "no deliveries: the binding is a stream of events and a way to send some";
+    Door {
+        name: "harmovela-sse (AEP over SSE)",
+        library: "httpx, httpx-sse",
+        script: "harmovela_sse.py",
+        broker: None,
+        cannot: &[
+            ("keeps_every_byte", NO_DELIVERIES),
+            ("acknowledges", NO_DELIVERIES),
+            ("gives_back_and_gets_it_again", NO_DELIVERIES),
+        ],
     }
 }
 
