@@ -9,6 +9,7 @@ mod checkpointer;
 mod clock;
 mod dead_letters;
 mod deliveries;
+mod directory;
 mod entry;
 mod fate;
 mod find;
@@ -64,10 +65,12 @@ pub use task_tail::{TaskNews, TaskTail};
 
 pub use dead_letters::DeadLetterView;
 pub use deliveries::{Delivery, Departure, Outcome, Portion};
+pub use directory::AgentPage;
 pub use exchange::trace::{By, Query as TraceQuery, Style as TraceStyle, Trace};
 pub use exchange::{
-    Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceId, PlaceName,
-    PlaceView, Push, RecipientState, Settle, SubscriptionView,
+    AgentQuery, AgentView, CardSource, Consumer, Counts, DeliveryId, DeliverySettings,
+    DeliveryState, Order, PlaceId, PlaceName, PlaceView, Presence, Push, RecipientState, Settle,
+    SubscriptionView,
 };
 pub use fate::{AttemptView, Fate, PlaceFate, RecipientFate, Standing};
 pub use journal::{Cursor, Durability};

@@ -14,6 +14,8 @@
 //! redriven              1 | place | at | sequence
 //! place configured      1 | place | kind of name | name | settings
 //! place paused          1 | place | paused
+//! card put              1 | at | party | source | card as JSON
+//! card removed          1 | at | party | sources
 //! ```
 //!
 //! The envelope comes last and untouched, so that a reader slices it out of the record without a
@@ -29,16 +31,21 @@ pub(crate) mod wire;
 mod tests;
 
 use crate::delivery_settings::DeliverySettings;
+use crate::directory::{CardSource, card_from};
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use crate::push::Push;
 use bytes::Bytes;
-use protocol::{Filter, Header, Party, Timestamp, json};
+use protocol::wire::put_moment;
+use protocol::{Card, Filter, Header, Party, Timestamp, json};
 use std::sync::Arc;
 use wire::{ReadRecord as _, Reader, put_text, put_varint};
 
 /// The version of every body this build writes, and the only one it reads.
 const VERSION: u8 = 1;
+
+/// In place of a source of cards: all of them.
+const EVERY_SOURCE: u8 = u8::MAX;
 
 /// One change of state, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +155,26 @@ pub enum Record {
         /// Whether it stopped.
         is_paused: bool,
     },
+    /// An agent's card of one source is this from now on.
+    CardPut {
+        /// When.
+        at: Timestamp,
+        /// The agent.
+        party: Party,
+        /// Where the card comes from.
+        source: CardSource,
+        /// The card.
+        card: Arc<Card>,
+    },
+    /// An agent has no card of a source any more.
+    CardRemoved {
+        /// When.
+        at: Timestamp,
+        /// The agent.
+        party: Party,
+        /// The source; `None` for all.
+        source: Option<CardSource>,
+    },
 }
 
 /// How an attempt failed.
@@ -241,6 +268,10 @@ impl Record {
     pub const PLACE_CONFIGURED: u8 = 8;
     /// The journal's kind byte of [`Record::PlacePaused`].
     pub const PLACE_PAUSED: u8 = 9;
+    /// The journal's kind byte of [`Record::CardPut`].
+    pub const CARD_PUT: u8 = 10;
+    /// The journal's kind byte of [`Record::CardRemoved`].
+    pub const CARD_REMOVED: u8 = 11;
 
     /// The journal's kind byte.
     #[must_use]
@@ -255,6 +286,8 @@ impl Record {
             Self::Redriven { .. } => Self::REDRIVEN,
             Self::PlaceConfigured { .. } => Self::PLACE_CONFIGURED,
             Self::PlacePaused { .. } => Self::PLACE_PAUSED,
+            Self::CardPut { .. } => Self::CARD_PUT,
+            Self::CardRemoved { .. } => Self::CARD_REMOVED,
         }
     }
 
@@ -290,7 +323,9 @@ impl Record {
             | Self::SubscriptionPut { .. }
             | Self::SubscriptionRemoved { .. }
             | Self::PlaceConfigured { .. }
-            | Self::PlacePaused { .. } => None,
+            | Self::PlacePaused { .. }
+            | Self::CardPut { .. }
+            | Self::CardRemoved { .. } => None,
         }
     }
 
@@ -360,6 +395,22 @@ impl Record {
             | Self::Redriven { .. }
             | Self::PlaceConfigured { .. }
             | Self::PlacePaused { .. } => delivery::encode(self, out),
+            Self::CardPut {
+                at,
+                party,
+                source,
+                card,
+            } => {
+                put_moment(out, *at);
+                put_text(out, party.as_str());
+                out.push(source.number());
+                put_text(out, card.document());
+            }
+            Self::CardRemoved { at, party, source } => {
+                put_moment(out, *at);
+                put_text(out, party.as_str());
+                out.push(source.map_or(EVERY_SOURCE, CardSource::number));
+            }
         }
     }
 
@@ -377,6 +428,20 @@ impl Record {
             Self::SUBSCRIPTION_PUT => decode_subscription(&mut reader)?,
             Self::SUBSCRIPTION_REMOVED => Self::SubscriptionRemoved {
                 id: reader.place()?,
+            },
+            Self::CARD_PUT => Self::CardPut {
+                at: reader.moment()?,
+                party: reader.party()?,
+                source: CardSource::from_number(reader.byte()?)?,
+                card: card_from(reader.text()?)?,
+            },
+            Self::CARD_REMOVED => Self::CardRemoved {
+                at: reader.moment()?,
+                party: reader.party()?,
+                source: match reader.byte()? {
+                    EVERY_SOURCE => None,
+                    number => Some(CardSource::from_number(number)?),
+                },
             },
             _ => delivery::decode(kind, &mut reader)?,
         };
