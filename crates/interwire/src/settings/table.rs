@@ -487,6 +487,30 @@ pub static SETTINGS: &[Setting] = &[
         "Ended tasks in memory; the journal keeps the others."
     ),
     number!(
+        "agents_max",
+        1,
+        broker.exchange.directory.agents_max,
+        "Agents of the directory."
+    ),
+    number!(
+        "card_bytes_max",
+        1024,
+        broker.exchange.directory.card_bytes_max,
+        "Bytes of one agent's card."
+    ),
+    number!(
+        "cards_bytes_max",
+        1024,
+        broker.exchange.directory.cards_bytes_max,
+        "Bytes of all cards together."
+    ),
+    number!(
+        "presence_lease_ms",
+        1000,
+        broker.exchange.directory.lease_ms,
+        "Milliseconds that an agent counts as there without a word, when its card does not say."
+    ),
+    number!(
         "loop_hops_max",
         0,
         broker.exchange.loops.hops_max,

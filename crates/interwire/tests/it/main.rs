@@ -6,6 +6,7 @@
     reason = "a helper that fails fails its test"
 )]
 
+mod agents;
 mod backup;
 mod bench;
 #[cfg(all(feature = "nats", feature = "redis"))]

@@ -179,6 +179,11 @@ impl Writer {
                 self.member("description");
                 push_string(&mut self.out, &description);
             }
+            let schema = item.get("inputSchema");
+            if let Some(schema) = schema.filter(|schema| schema.kind() == Kind::Object) {
+                self.member("inputSchema");
+                self.out.push_str(schema.raw());
+            }
             if let Some(tags) = item.get("tags") {
                 self.words("tags", tags);
             }
