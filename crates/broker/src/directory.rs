@@ -3,8 +3,9 @@
 use crate::handle::Handle;
 use crate::request::Request;
 use crate::turn::{Effect, Turn, storage_failed};
+use bytes::Bytes;
 use exchange::{AgentQuery, AgentView, PlaceName};
-use protocol::{Card, Party, Rejection};
+use protocol::{Card, Header, Party, Rejection};
 use tokio::sync::oneshot;
 
 /// A page of agents, and whether there are more.
@@ -81,6 +82,21 @@ impl Handle {
         self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
             let now = turn.clock.now();
             turn.exchange.saw(now, &party);
+        })))
+        .await
+    }
+
+    /// Takes up what a party says of itself to the exchange, without publishing it; does not wait.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn hear(&self, header: Header, envelope: Bytes) -> Result<(), Rejection> {
+        self.ask(Request::Act(Box::new(move |turn: &mut Turn| {
+            if turn.check_writable().is_ok() {
+                let now = turn.clock.now();
+                let outcome = turn.exchange.hear(now, &header, &envelope);
+                turn.follow(outcome);
+            }
         })))
         .await
     }

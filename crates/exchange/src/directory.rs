@@ -383,6 +383,14 @@ impl Exchange {
         }
     }
 
+    /// Takes up what a party says to the exchange itself, as in a session, without publishing it.
+    pub fn hear(&mut self, now: Timestamp, header: &Header, envelope: &[u8]) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.saw(now, &header.sender);
+        self.take_announcement(now, header, envelope, &mut outcome);
+        outcome
+    }
+
     /// Takes up what a message says of its sender. What does not fit is let go: an announcement is
     /// never refused for it.
     pub(crate) fn take_announcement(

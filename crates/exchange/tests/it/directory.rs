@@ -68,7 +68,8 @@ fn what_was_listed_is_listed_after_a_rebuild_and_what_was_removed_is_not() {
         .remove_cards(world.now, &Party::parse("agent:c"))
         .unwrap();
     world.append_all(&removed.records);
-    let rebuilt = world.rebuilt();
+    let mut rebuilt = world.rebuilt();
+    rebuilt.exchange.start_at(rebuilt.now);
     assert_eq!(find(&rebuilt, &skill("cook")), find(&world, &skill("cook")));
     assert_eq!(find(&world, &skill("cook")), ["agent:b"]);
     assert_eq!(rebuilt.exchange.snapshot(), world.exchange.snapshot());

@@ -26,6 +26,7 @@ pub enum Action {
     /// Show one: its cards, and whether it is there
     Show {
         /// Its address
+        #[arg(id = "agent", value_name = "PARTY")]
         party: String,
         /// Its card as A2A clients read it
         #[arg(long)]
@@ -39,6 +40,7 @@ pub enum Action {
     /// Register a card, ours or one of A2A, from a file or standard input
     Register {
         /// Its address
+        #[arg(id = "agent", value_name = "PARTY")]
         party: String,
         /// The card as JSON; `-` or nothing for standard input
         #[arg(value_name = "FILE")]
@@ -52,6 +54,7 @@ pub enum Action {
     /// Take one out of the directory
     Rm {
         /// Its address
+        #[arg(id = "agent", value_name = "PARTY")]
         party: String,
         #[command(flatten)]
         connection: Connection,

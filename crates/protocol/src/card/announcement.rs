@@ -3,7 +3,7 @@
 //! | dialect | envelope | what is read |
 //! |---|---|---|
 //! | AEE | result or event of `aee.capability.list` | `intents` |
-//! | AEP | `capabilities.declared`, `capabilities.changed` | `skills`, `tools`, `intents`, `features`, `tags` |
+//! | AEP | `capabilities.declared`, `capabilities.changed`, `session.opened` with one of them | `skills`, `tools`, `intents`, `features`, `tags` |
 //! | UAI-1 | `uai.capability.statement.v1` | `operations`, `profiles` |
 //! | UAI-1 | `uai.agent.discovery.v1`, `announce` and `withdraw` | the sender's card in `agents` |
 //!
@@ -43,6 +43,10 @@ pub fn announcement(header: &Header, envelope: &[u8], bytes_max: usize) -> Optio
             let inner = payload.get("capabilities");
             let inner = inner.filter(|inner| inner.kind() == Kind::Object);
             let payload = inner.unwrap_or(payload);
+            let says = |name: &&str| payload.get(name).is_some();
+            if &*header.kind == "session.opened" && !SAYING.iter().any(says) {
+                return None;
+            }
             let mut writer = Writer::new("aep");
             for name in ["intents", "features", "tags"] {
                 if let Some(list) = payload.get(name) {
@@ -69,17 +73,18 @@ pub fn announcement(header: &Header, envelope: &[u8], bytes_max: usize) -> Optio
 const STATEMENT: &str = "uai.capability.statement.v1";
 const DISCOVERY: &str = "uai.agent.discovery.v1";
 
+/// Members that make the opening of a session an announcement.
+const SAYING: [&str; 4] = ["skills", "tools", "intents", "tags"];
+
 fn may_announce(header: &Header) -> bool {
     match header.dialect {
         DialectName::Aee => {
             header.intent.as_deref() == Some("aee.capability.list") && header.act != Act::Request
         }
-        DialectName::Aep => {
-            matches!(
-                &*header.kind,
-                "capabilities.declared" | "capabilities.changed"
-            )
-        }
+        DialectName::Aep => matches!(
+            &*header.kind,
+            "capabilities.declared" | "capabilities.changed" | "session.opened"
+        ),
         DialectName::Uai => matches!(&*header.kind, STATEMENT | DISCOVERY),
     }
 }

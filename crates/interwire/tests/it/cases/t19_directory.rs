@@ -84,7 +84,7 @@ async fn who_waits_for_messages_stays_online_beyond_its_lease() {
 async fn an_agent_over_standard_input_and_output_expires_too() {
     let exchange = Exchange::in_memory();
     let client = exchange.client();
-    let mut child = interwire(&["stdio", "--url", &exchange.url, "--as", "agent:s"])
+    let mut child = interwire(&["stdio", "--url", &exchange.url])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
