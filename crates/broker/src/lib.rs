@@ -9,6 +9,7 @@ mod checkpointer;
 mod clock;
 mod dead_letters;
 mod deliveries;
+mod desk;
 mod directory;
 mod entry;
 mod fate;
@@ -23,6 +24,7 @@ mod meter;
 mod open;
 mod page;
 mod parked;
+mod payload;
 mod places;
 mod publish;
 mod recall;
@@ -33,6 +35,7 @@ mod request;
 mod resume;
 mod retention;
 mod ring;
+mod schemas;
 mod serve;
 mod settings;
 mod stepped;
@@ -65,6 +68,7 @@ pub use task_tail::{TaskNews, TaskTail};
 
 pub use dead_letters::DeadLetterView;
 pub use deliveries::{Delivery, Departure, Outcome, Portion};
+pub use desk::answer_questions;
 pub use directory::AgentPage;
 pub use exchange::trace::{By, Query as TraceQuery, Style as TraceStyle, Trace};
 pub use exchange::{
@@ -74,6 +78,7 @@ pub use exchange::{
 };
 pub use fate::{AttemptView, Fate, PlaceFate, RecipientFate, Standing};
 pub use journal::{Cursor, Durability};
+pub use schemas::{PayloadCheck, Schemas};
 
 /// The look-up index of a data folder.
 #[must_use]

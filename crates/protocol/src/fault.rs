@@ -218,6 +218,7 @@ codes! {
         // Requests.
         FilterMalformed = "filter_malformed", "the filter cannot be read";
         FilterEmpty = "filter_empty", "the filter must name at least one of type, source, target, topic";
+        PayloadInvalid = "payload_invalid", "the payload is not what its intent's schema allows";
         NotARequest = "not_a_request", "the envelope asks for nothing that could be waited for";
         UnknownSetting = "unknown_setting", "the configuration names a key that does not exist";
     }

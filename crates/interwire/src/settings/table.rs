@@ -5,7 +5,7 @@
 
 use super::Plan;
 use super::value::{address, bus_name, file, filter, filter_text, flag, folder, whole, word};
-use broker::{Order, Owed};
+use broker::{Order, Owed, PayloadCheck, Schemas};
 use doors::bus::{Direction, Routing};
 use journal::Durability;
 use protocol::{AeePolicy, Mode};
@@ -274,6 +274,29 @@ pub static SETTINGS: &[Setting] = &[
         },
         |plan, text| word(AeePolicy::parse(text), "repo, seed, both, either, log")
             .map(|policy| plan.broker.rules.aee_policy = policy)
+    ),
+    text!(
+        "payload_check",
+        "What is done about AEE payloads that the schema of their intent does not allow: off, warn, enforce.",
+        |plan| plan.broker.payload_check.as_str().into(),
+        |plan, text| word(PayloadCheck::parse(text), "off, warn, enforce")
+            .map(|way| plan.broker.payload_check = way)
+    ),
+    text!(
+        "schemas",
+        "Folder of JSON Schemas of intents, such as ops.backup.run.task.schema.json; empty for none.",
+        |plan| plan.schemas.display().to_string(),
+        |plan, text| {
+            let folder = std::path::PathBuf::from(text);
+            let mut schemas = Schemas::standard()?;
+            if !text.is_empty() {
+                let read = schemas.add_folder(&folder);
+                read.map_err(|error| format!("a folder of JSON Schemas ({error})"))?;
+            }
+            plan.broker.schemas = std::sync::Arc::new(schemas);
+            plan.schemas = folder;
+            Ok(())
+        }
     ),
     switch!(
         "aep_accept_0_1",

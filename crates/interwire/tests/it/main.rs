@@ -24,6 +24,7 @@ mod proof;
 #[cfg(any(feature = "mcp", all(feature = "nats", feature = "redis")))]
 #[path = "../doors/python.rs"]
 mod python;
+mod questions;
 mod raw;
 mod replay;
 mod run;
