@@ -16,6 +16,7 @@
 //! | `configure` | how a place delivers, and whether it does |
 //! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
 //! | `directory` | cards of agents, and whether each is there |
+//! | `owed` | what is owed, for those who look |
 //! | `retain` | what old messages are still owed, and letting go of them |
 //! | `apply` | the same state again, from records |
 //! | `snapshot` | the state as bytes, and back |
@@ -36,6 +37,7 @@ mod listen;
 mod loop_guard;
 mod matcher;
 mod outcome;
+mod owed;
 mod place;
 mod places;
 mod publish;
@@ -61,6 +63,7 @@ pub use exchange::{Counts, Exchange};
 pub use listen::ChannelId;
 pub use loop_guard::{LoopLimit, LoopLimits, Step, Stop};
 pub use outcome::{Notice, Outcome};
+pub use owed::OwedDelivery;
 pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
 pub use publish::{Publication, RecipientState, inboxes_of_lines};
 pub use push::Push;

@@ -4,6 +4,7 @@ use super::deliver::Readers;
 use super::frames::{Broken, Frames, Goodbye, Heard};
 use super::held::Held;
 use super::host::{Host, random};
+use super::overhear::Overheard;
 use super::registry::Claim;
 use super::work::{Done, Work};
 use broker::{Handle, Published, Settle, Submission, label};
@@ -95,6 +96,7 @@ pub(super) struct Peer<F> {
     pub(super) held: Held,
     pub(super) readers: Readers,
     pub(super) work: Work,
+    pub(super) overheard: Overheard,
     /// Its name as a consumer, and the key of its durable subscriptions without a session.
     pub(super) own_name: Arc<str>,
     pub(super) claim: Option<Claim>,
@@ -124,7 +126,9 @@ impl<F: Frames> Peer<F> {
             capabilities,
             host.settings.subscriptions_max,
         );
+        let overheard = Overheard::new(F::OVERHEARS, handle.head());
         Self {
+            overheard,
             host,
             handle,
             frames,
@@ -172,6 +176,7 @@ impl<F: Frames> Peer<F> {
             }
             let has_room = self.pending.len() < self.host.settings.in_flight_max.max(1);
             let due = self.due();
+            let overhears = self.overheard.due();
             let taken = self.claim.as_ref().map(|claim| claim.taken.clone());
             let taken = async {
                 match taken {
@@ -193,6 +198,7 @@ impl<F: Frames> Peer<F> {
                     let steps = self.machine.tick(self.now());
                     self.carry_out(steps).await?;
                 }
+                () = sleep_until(overhears.unwrap_or(due)), if overhears.is_some() => self.overhear(),
                 () = taken => return Err(End::Taken),
                 () = self.host.stop.draining() => {}
                 () = self.host.end.cancelled() => return Err(End::Cut),
@@ -266,6 +272,7 @@ impl<F: Frames> Peer<F> {
         // Opening a session gives steps of its own, which come first.
         let mut steps: std::collections::VecDeque<Step> = steps.into();
         while let Some(step) = steps.pop_front() {
+            self.overheard.heed(&step);
             match step {
                 Step::Say(text) => {
                     // Answers come in the order of what they answer.
@@ -392,6 +399,7 @@ impl<F: Frames> Peer<F> {
         let now = self.now();
         let text = match &result {
             Ok(receipt) => {
+                self.overheard.note_own(receipt.cursor.sequence);
                 let (cursor, receipt) = (receipt.cursor.to_string(), receipt.to_json());
                 let accepted = Accepted {
                     cursor: &cursor,

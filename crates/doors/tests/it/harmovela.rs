@@ -115,7 +115,10 @@ async fn both_spellings_of_the_handshake_tell_what_is_true() {
     let capabilities = &ready["payload"]["capabilities"];
     assert_eq!(capabilities["protocol"], "harmovela");
     assert_eq!(capabilities["compression"], json!([]));
-    assert_eq!(capabilities["transports"], json!(["websocket", "sse"]));
+    assert_eq!(
+        capabilities["transports"],
+        json!(["websocket", "sse", "grpc"])
+    );
     peer.send(&event(
         "evt_9",
         "session.closed",
@@ -364,5 +367,45 @@ async fn lines_are_taken_with_a_result_each_and_a_stream_resumes_by_event_id() {
     }
     let answer = world.post("/aep/events", "application/json", "{").await;
     assert_eq!(answer.status, 400);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_says_nothing_hears_every_event_of_others() {
+    let world = World::start().await;
+    let mut listener = Peer::of(&world).await;
+    let mut speaker = Peer::of(&world).await;
+    // Other dialects are not what such a peer reads.
+    world
+        .publish(&crate::world::aee("m-1", "agent.b", "{}"))
+        .await;
+    for id in ["evt_1", "evt_2"] {
+        speaker.send(&to(id, "agent:nobody", None)).await;
+        assert_eq!(
+            speaker.expect("event.acknowledged").await["causation_id"],
+            id
+        );
+        assert_eq!(listener.text().await, to(id, "agent:nobody", None));
+    }
+    // Who speaks hears others, too, and not itself.
+    listener.send(&to("evt_3", "agent:nobody", None)).await;
+    assert_eq!(speaker.text().await, to("evt_3", "agent:nobody", None));
+    assert_eq!(
+        listener.expect("event.acknowledged").await["causation_id"],
+        "evt_3"
+    );
+    // Who says what it wants gets that, and no more.
+    let wanted = json!({"types": "memory.*"});
+    listener.subscribe("agent:l", wanted).await;
+    speaker.send(&to("evt_4", "agent:nobody", None)).await;
+    speaker.expect("event.acknowledged").await;
+    let fact = event(
+        "evt_5",
+        "memory.fact.added",
+        "agent:s",
+        json!({"fact_id": "f", "value": 1}),
+    );
+    speaker.send(&fact).await;
+    assert_eq!(listener.text().await, fact);
     world.stop().await;
 }

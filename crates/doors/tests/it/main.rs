@@ -14,6 +14,7 @@ mod drain;
 mod expiry;
 mod groups;
 mod harmovela;
+mod harmovela_api;
 mod in_band;
 #[cfg(feature = "kafka")]
 mod kafka;

@@ -15,6 +15,7 @@ mod library;
 mod live;
 mod loops;
 mod model;
+mod owed;
 mod rebuild;
 mod retain;
 mod routing;

@@ -103,8 +103,11 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let webhooks =
         doors::webhook::Webhooks::start(plan.http.webhooks.clone(), &broker.handle(), &stop);
     let grace = Duration::from_millis(plan.http.drain_grace_ms);
-    let counts = buses.meter();
-    let register = move |registry: &mut _| counts.register(registry);
+    let (bus_counts, webhook_counts) = (buses.meter(), webhooks.meter());
+    let register = move |registry: &mut _| {
+        bus_counts.register(registry);
+        webhook_counts.register(registry);
+    };
     let serving = doors::http::serve_with(listener, broker.handle(), plan.http, stop, register);
     tokio::join!(serving, buses.run(grace));
     webhooks.ended().await;

@@ -712,6 +712,24 @@ pub static SETTINGS: &[Setting] = &[
             Ok(())
         }
     ),
+    number!(
+        "http.drain_notice_ms",
+        0,
+        http.drain_notice_ms,
+        "Milliseconds from the first stop signal to the drain, in which only readiness is off."
+    ),
+    number!(
+        "http.drain_grace_ms",
+        0,
+        http.drain_grace_ms,
+        "Milliseconds from the beginning of the drain to the end."
+    ),
+    number!(
+        "http.drain_retry_ms",
+        0,
+        http.drain_retry_ms,
+        "Milliseconds after which a drained reader should come back."
+    ),
     text!(
         "webhook.networks",
         "Private networks that webhooks may call, such as 10.1.0.0/16, with commas between; all others are refused.",
@@ -731,24 +749,6 @@ pub static SETTINGS: &[Setting] = &[
         1 => 256,
         http.webhooks.in_flight_max,
         "Attempts of one webhook that are under way at once."
-    ),
-    number!(
-        "http.drain_notice_ms",
-        0,
-        http.drain_notice_ms,
-        "Milliseconds from the first stop signal to the drain, in which only readiness is off."
-    ),
-    number!(
-        "http.drain_grace_ms",
-        0,
-        http.drain_grace_ms,
-        "Milliseconds from the beginning of the drain to the end."
-    ),
-    number!(
-        "http.drain_retry_ms",
-        0,
-        http.drain_retry_ms,
-        "Milliseconds after which a drained reader should come back."
     ),
     bus_url!(
         "nats.url",

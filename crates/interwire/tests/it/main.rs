@@ -15,6 +15,10 @@ mod cases;
 mod conformance;
 mod deliver;
 mod demo;
+#[cfg(all(feature = "nats", feature = "redis"))]
+#[path = "../doors/driver.rs"]
+#[allow(dead_code, reason = "the contract of doors asks for more")]
+mod driver;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -29,6 +33,9 @@ mod raw;
 mod replay;
 mod run;
 mod serve;
+#[cfg(all(feature = "nats", feature = "redis"))]
+#[path = "../doors/server.rs"]
+mod server;
 mod settings;
 mod stdio;
 mod tasks;

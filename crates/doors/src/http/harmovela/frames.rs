@@ -20,6 +20,7 @@ pub(super) struct SocketFrames {
 
 impl Frames for SocketFrames {
     const HAS_PINGS: bool = true;
+    const OVERHEARS: bool = true;
 
     async fn next(&mut self) -> Heard {
         match self.writer.socket.next().await {
@@ -67,7 +68,7 @@ impl Frames for SocketFrames {
     }
 }
 
-fn broken(broken: socket::Broken) -> Broken {
+pub(crate) fn broken(broken: socket::Broken) -> Broken {
     match broken {
         socket::Broken::Gone => Broken::Gone,
         socket::Broken::Slow => Broken::Slow,

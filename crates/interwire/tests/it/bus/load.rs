@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub const PER_SECOND: u32 = 500;
 /// Conversations that the messages take turns in.
 const CONVERSATIONS: u32 = 8;
+/// Foreign publishers; each has conversations of its own.
+const PUBLISHERS: u32 = 4;
 /// A net under every wait.
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -35,14 +37,9 @@ pub fn seconds() -> (u32, u32) {
     }
 }
 
-/// Publishes at the rate from the start on; `publish` returns when it is promised.
-fn at_rate(total: u32, mut publish: impl FnMut(u32)) {
-    let start = Instant::now();
-    for n in 0..total {
-        let due = start + Duration::from_secs(1) * n / PER_SECOND;
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        publish(n);
-    }
+/// When a message is to be published.
+fn due(start: Instant, n: u32) -> Instant {
+    start + Duration::from_secs(1) * n / PER_SECOND
 }
 
 /// What came, against what was promised.
@@ -88,27 +85,41 @@ pub async fn both_ways(
 ) {
     let (load, outage) = seconds();
     let total = load * PER_SECOND;
-    let (mut publisher, mut reader) = (drivers(), drivers());
+    let mut reader = drivers();
     reader.follow(&json!({ "source": ["agent:near"] }));
-    let foreign = std::thread::spawn(move || {
-        at_rate(total, |n| {
-            publisher.publish(&numbered("agent:far", "in", n));
-        });
-    });
-    let url = exchange.url.clone();
-    let own = tokio::spawn(async move {
-        let client = client::Client::connect(&url).unwrap();
-        let start = Instant::now();
-        for n in 0..total {
-            let due = start + Duration::from_secs(1) * n / PER_SECOND;
-            tokio::time::sleep_until(due.into()).await;
-            let envelope = numbered("agent:near", "out", n);
-            while let Err(error) = client.publish(envelope.clone()).await {
-                assert!(error.problem().is_none(), "{error}");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        }
-    });
+    let publishers: Vec<_> = (0..PUBLISHERS).map(|_| drivers()).collect();
+    let foreign: Vec<_> = (0..)
+        .zip(publishers)
+        .map(|(which, mut publisher)| {
+            std::thread::spawn(move || {
+                let start = Instant::now();
+                for n in (which..total).step_by(PUBLISHERS as usize) {
+                    let wait = due(start, n).saturating_duration_since(Instant::now());
+                    std::thread::sleep(wait);
+                    publisher.publish(&numbered("agent:far", "in", n));
+                }
+                start.elapsed()
+            })
+        })
+        .collect();
+    // A conversation has one writer, and the rate does not hang on how long one answer takes.
+    let start = Instant::now();
+    let own: Vec<_> = (0..CONVERSATIONS)
+        .map(|which| {
+            let client = client::Client::connect(&exchange.url).unwrap();
+            tokio::spawn(async move {
+                for n in (which..total).step_by(CONVERSATIONS as usize) {
+                    tokio::time::sleep_until(due(start, n).into()).await;
+                    let envelope = numbered("agent:near", "out", n);
+                    while let Err(error) = client.publish(envelope.clone()).await {
+                        assert!(error.problem().is_none(), "{error}");
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                }
+                start.elapsed()
+            })
+        })
+        .collect();
     let reading = std::thread::spawn(move || {
         let (mut account, end) = (Account::default(), Instant::now() + PATIENCE);
         while account.seen.len() < total as usize && Instant::now() < end {
@@ -125,10 +136,17 @@ pub async fn both_ways(
     let exchange = tokio::task::block_in_place(|| {
         let seconds = |n: u32| Duration::from_secs(n.into());
         let exchange = break_it(exchange, seconds((load - outage) / 2), seconds(outage));
-        foreign.join().expect("the foreign publisher ends");
+        let took = foreign
+            .into_iter()
+            .map(|one| one.join().expect("a publisher ends"));
+        say_rate("in", total, took.max());
         exchange
     });
-    own.await.unwrap();
+    let mut took = None;
+    for one in own {
+        took = took.max(Some(one.await.unwrap()));
+    }
+    say_rate("out", total, took);
     let out = tokio::task::block_in_place(|| reading.join().expect("the reader ends"));
     out.check("out", total);
     taken_in(&exchange, total).await.check("in", total);
@@ -144,6 +162,11 @@ pub async fn both_ways(
         .lines()
         .filter(|line| line.starts_with("interwire_bus_"));
     counted.for_each(|line| eprintln!("{line}"));
+}
+
+fn say_rate(way: &str, total: u32, took: Option<Duration>) {
+    let seconds = took.unwrap_or_default().as_secs_f64();
+    eprintln!("{way}: {total} published in {seconds:.1} s, the outage among them");
 }
 
 fn number(message: &Value) -> u32 {
