@@ -30,11 +30,11 @@ pub struct DirectoryLimits {
 }
 
 impl Default for DirectoryLimits {
-    /// 10,000 agents, 64 KiB a card, 64 MiB of cards, 60 s.
+    /// 10,000 agents, 256 KiB a card, 64 MiB of cards, 60 s.
     fn default() -> Self {
         Self {
             agents_max: 10_000,
-            card_bytes_max: 64 << 10,
+            card_bytes_max: 256 << 10,
             cards_bytes_max: 64 << 20,
             lease_ms: 60_000,
         }

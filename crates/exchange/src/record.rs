@@ -22,6 +22,7 @@
 //! copy. The head holds the whole header except what the AEP flow machine acts on, which is read
 //! again from the envelope when state is rebuilt.
 
+mod cards;
 pub(crate) mod delivery;
 mod published;
 mod step;
@@ -31,21 +32,17 @@ pub(crate) mod wire;
 mod tests;
 
 use crate::delivery_settings::DeliverySettings;
-use crate::directory::{CardSource, card_from};
+use crate::directory::CardSource;
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use crate::push::Push;
 use bytes::Bytes;
-use protocol::wire::put_moment;
 use protocol::{Card, Filter, Header, Party, Timestamp, json};
 use std::sync::Arc;
 use wire::{ReadRecord as _, Reader, put_text, put_varint};
 
 /// The version of every body this build writes, and the only one it reads.
 const VERSION: u8 = 1;
-
-/// In place of a source of cards: all of them.
-const EVERY_SOURCE: u8 = u8::MAX;
 
 /// One change of state, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq)]
@@ -395,22 +392,7 @@ impl Record {
             | Self::Redriven { .. }
             | Self::PlaceConfigured { .. }
             | Self::PlacePaused { .. } => delivery::encode(self, out),
-            Self::CardPut {
-                at,
-                party,
-                source,
-                card,
-            } => {
-                put_moment(out, *at);
-                put_text(out, party.as_str());
-                out.push(source.number());
-                put_text(out, card.document());
-            }
-            Self::CardRemoved { at, party, source } => {
-                put_moment(out, *at);
-                put_text(out, party.as_str());
-                out.push(source.map_or(EVERY_SOURCE, CardSource::number));
-            }
+            Self::CardPut { .. } | Self::CardRemoved { .. } => cards::encode(self, out),
         }
     }
 
@@ -429,20 +411,7 @@ impl Record {
             Self::SUBSCRIPTION_REMOVED => Self::SubscriptionRemoved {
                 id: reader.place()?,
             },
-            Self::CARD_PUT => Self::CardPut {
-                at: reader.moment()?,
-                party: reader.party()?,
-                source: CardSource::from_number(reader.byte()?)?,
-                card: card_from(reader.text()?)?,
-            },
-            Self::CARD_REMOVED => Self::CardRemoved {
-                at: reader.moment()?,
-                party: reader.party()?,
-                source: match reader.byte()? {
-                    EVERY_SOURCE => None,
-                    number => Some(CardSource::from_number(number)?),
-                },
-            },
+            Self::CARD_PUT | Self::CARD_REMOVED => cards::decode(kind, &mut reader)?,
             _ => delivery::decode(kind, &mut reader)?,
         };
         reader.end()?;

@@ -2,6 +2,8 @@
 //!
 //! A code is stable, never reused, and has a page `docs/faults/<code>.md`. Validation collects every
 //! [`Fault`] in document order; it never stops at the first.
+//!
+//! long because: the list of codes is one table.
 
 use std::fmt;
 

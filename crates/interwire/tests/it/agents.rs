@@ -118,7 +118,7 @@ async fn a_card_that_cannot_be_taken_is_refused_with_every_fault() {
     put("service.interwire", "{}")
         .await
         .refuses(403, "reserved_sender");
-    let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(70_000));
+    let long = format!(r#"{{"description":"{}"}}"#, "x".repeat(300_000));
     put("agent.x", &long).await.refuses(413, "too_large");
     let query = "/v1/agents?presence=here";
     get(&exchange.url, query).await.refuses(400, "bad_request");
