@@ -2,6 +2,7 @@
 
 use crate::dedupe::Dedupe;
 use crate::delivery::Fences;
+use crate::directory::Directory;
 use crate::listen::Channels;
 use crate::loop_guard::LoopGuard;
 use crate::places::Places;
@@ -24,6 +25,7 @@ pub struct Exchange {
     pub(crate) channels: Channels,
     pub(crate) fences: Fences,
     pub(crate) loop_guard: LoopGuard,
+    pub(crate) directory: Directory,
     /// The last record that state was rebuilt from.
     pub(crate) recovered_to: u64,
 }
@@ -49,6 +51,8 @@ pub struct Counts {
     pub tasks_open: usize,
     /// Tasks in memory that have ended.
     pub tasks_finished: usize,
+    /// Agents of the directory.
+    pub agents: usize,
 }
 
 impl Exchange {
@@ -65,6 +69,7 @@ impl Exchange {
             channels: Channels::default(),
             fences: Fences::default(),
             loop_guard: LoopGuard::default(),
+            directory: Directory::default(),
             recovered_to: 0,
         }
     }
@@ -82,6 +87,7 @@ impl Exchange {
             dead: self.places.dead(),
             tasks_open: self.tasks.open_count(),
             tasks_finished: self.tasks.finished_count(),
+            agents: self.directory.count(),
         }
     }
 

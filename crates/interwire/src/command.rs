@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod agent;
 pub mod ask;
 pub mod backup;
 pub mod bench;

@@ -76,6 +76,11 @@ enum Verb {
     /// List, create, pause and remove durable subscriptions
     #[command(subcommand)]
     Sub(command::sub::Action),
+    /// List, show, register and remove agents of the directory
+    #[command(subcommand)]
+    Agent(command::agent::Action),
+    /// Find agents by what they can do
+    Find(command::agent::Search),
     /// List, show, deliver again and drop dead letters
     #[command(subcommand)]
     Dlq(command::dlq::Action),
@@ -125,6 +130,8 @@ impl Verb {
             Self::Trace(arguments) => command::trace::run(arguments).await,
             Self::Replay(arguments) => command::replay::run(arguments).await,
             Self::Sub(action) => command::sub::run(action).await,
+            Self::Agent(action) => command::agent::run(action).await,
+            Self::Find(search) => command::agent::find(search).await,
             Self::Dlq(action) => command::dlq::run(action).await,
             #[cfg(feature = "mcp")]
             Self::Mcp(arguments) => command::mcp::run(arguments).await,

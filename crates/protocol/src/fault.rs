@@ -1,7 +1,9 @@
 //! Everything that can be refused or warned about: one closed list of codes.
 //!
 //! A code is stable, never reused, and has a page `docs/faults/<code>.md`. Validation collects every
-//! [`Fault`] in document order; it never stops at the first. Long because the list is one table.
+//! [`Fault`] in document order; it never stops at the first.
+//!
+//! long because: the list of codes is one table.
 
 use std::fmt;
 
@@ -219,6 +221,7 @@ codes! {
         // Requests.
         FilterMalformed = "filter_malformed", "the filter cannot be read";
         FilterEmpty = "filter_empty", "the filter must name at least one of type, source, target, topic";
+        PayloadInvalid = "payload_invalid", "the payload is not what its intent's schema allows";
         NotARequest = "not_a_request", "the envelope asks for nothing that could be waited for";
         UnknownSetting = "unknown_setting", "the configuration names a key that does not exist";
     }

@@ -21,6 +21,7 @@
 
 pub mod base64;
 pub mod canonical;
+mod card;
 pub mod cloudevents;
 pub mod dialect;
 mod digest;
@@ -41,6 +42,7 @@ pub mod translate;
 pub mod verdict;
 pub mod wire;
 
+pub use card::{Announcement, Card, LEASE_MS, Skill, announcement};
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
 pub use digest::{Digest, digest};
 pub use fault::{Code, Fault, Rejection};

@@ -5,6 +5,7 @@
 //! refused. The door keeps no message: readers hold a place in the journal, and what they are sent is
 //! shared. It knows no principals yet: bind it to a loopback address.
 
+pub(crate) mod agents;
 pub(crate) mod ask;
 mod body;
 pub(crate) mod call;

@@ -8,7 +8,7 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi,
+    agents, ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi,
     operations, origin, places, receipts, socket, stream, subscriptions, tasks, translate,
     validate,
 };
@@ -150,6 +150,18 @@ routes! {
         "Let go of a dead letter";
     Post "/v1/dead-letters/{delivery}/redrive" "redrive" dead_letters::redrive,
         "Deliver a dead letter again";
+    Get "/v1/agents" "agents" agents::list,
+        "Find agents of the directory";
+    Get "/v1/agents/{party}" "agent" agents::show,
+        "One agent of the directory: its cards, and whether it is there";
+    Put "/v1/agents/{party}" "put_agent" agents::put,
+        "Register an agent's card, ours or one of A2A";
+    Delete "/v1/agents/{party}" "remove_agent" agents::remove,
+        "Take an agent out of the directory";
+    Get "/v1/agents/{party}/agent-card.json" "agent_card" agents::card,
+        "An agent's A2A card";
+    Get "/.well-known/agent-card.json" "own_card" agents::own_card,
+        "The A2A card of the exchange itself";
     Post "/v1/validate" "validate" validate::validate,
         "The verdict on one envelope, or on many as lines";
     Post "/v1/translate" "translate" translate::translate,

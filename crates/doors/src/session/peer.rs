@@ -11,7 +11,7 @@ use broker::{Handle, Published, Settle, Submission, label};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::session::{About, Accepted, Ending, Machine, Step, Verdict};
-use protocol::{Code, DialectName, Fault, Rejection, Timestamp};
+use protocol::{Code, DialectName, Fault, Party, Rejection, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub(super) struct Peer<F> {
     submit: mpsc::UnboundedSender<(u64, Published)>,
     keep_alive: Interval,
     heard: Instant,
+    /// Who opened the session or said what it can do.
+    speaker: Option<Party>,
     began: (Instant, Timestamp),
 }
 
@@ -143,6 +145,7 @@ impl<F: Frames> Peer<F> {
             submit,
             keep_alive,
             heard: Instant::now(),
+            speaker: None,
             began,
         }
     }
@@ -227,6 +230,10 @@ impl<F: Frames> Peer<F> {
             Heard::Unreadable(goodbye) => Err(End::Unreadable(goodbye)),
             Heard::Alive => {
                 self.machine.heard(now);
+                if let Some(party) = self.speaker.clone() {
+                    // It fails only when the exchange is gone, which is found out elsewhere.
+                    let _ = self.handle.saw(party).await;
+                }
                 Ok(())
             }
             Heard::Binary => {
@@ -243,7 +250,15 @@ impl<F: Frames> Peer<F> {
                     self.handle.count(dialect, fault.code.as_str());
                     tracing::info!(code = %fault.code, pointer = fault.pointer, "frame refused");
                 }
+                let told = to_the_exchange(&reading);
                 let steps = self.machine.hear(now, &text, reading);
+                if let Some(header) = told {
+                    self.speaker = Some(header.sender.clone());
+                    let is_published = |step: &Step| matches!(step, Step::Publish { .. });
+                    if !steps.iter().any(is_published) {
+                        let _ = self.handle.hear(header, text.clone()).await;
+                    }
+                }
                 self.carry_out_of(steps, Some(&text)).await
             }
         }
@@ -434,4 +449,13 @@ impl<F: Frames> Peer<F> {
         }
         Ok(self.frames.ping().await?)
     }
+}
+
+/// The facts of what is said to the exchange itself and is not published, such as what an agent can do.
+fn to_the_exchange(reading: &protocol::Reading) -> Option<protocol::Header> {
+    let header = reading.header.as_ref()?;
+    let family = header.kind.split('.').next();
+    let is_control =
+        header.dialect == DialectName::Aep && matches!(family, Some("session" | "capabilities"));
+    (is_control && reading.faults.is_empty()).then(|| header.clone())
 }

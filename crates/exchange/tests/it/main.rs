@@ -7,6 +7,7 @@
 )]
 
 mod dedupe;
+mod directory;
 mod groups;
 mod keys;
 mod leases;

@@ -6,6 +6,7 @@
     reason = "a helper that fails fails its test"
 )]
 
+mod agents;
 mod backup;
 mod bench;
 #[cfg(all(feature = "nats", feature = "redis"))]
@@ -27,6 +28,7 @@ mod proof;
 #[cfg(any(feature = "mcp", all(feature = "nats", feature = "redis")))]
 #[path = "../doors/python.rs"]
 mod python;
+mod questions;
 mod raw;
 mod replay;
 mod run;
