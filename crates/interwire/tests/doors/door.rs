@@ -84,7 +84,7 @@ pub fn harmovela_sse() -> Door {
     const NO_DELIVERIES: &str =
         "no deliveries: the binding is a stream of events and a way to send some";
     Door {
-        name: "harmovela-sse (AEP over SSE)",
+        name: "aep-sse",
         library: "httpx, httpx-sse",
         script: "harmovela_sse.py",
         broker: None,
