@@ -15,7 +15,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    async fn of(world: &World) -> Self {
+    pub async fn of(world: &World) -> Self {
         Self::at(world, "/harmovela", "harmovela-0.2").await
     }
 
@@ -31,29 +31,42 @@ impl Peer {
         Self { inner }
     }
 
-    async fn send(&mut self, text: &str) {
+    pub async fn send(&mut self, text: &str) {
         within(self.inner.send(Message::text(text))).await.unwrap();
     }
 
     async fn frame(&mut self) -> Message {
+        self.lasting().await.expect("a frame")
+    }
+
+    /// The next frame; nothing when the link broke.
+    async fn lasting(&mut self) -> Option<Message> {
         loop {
-            let frame = within(self.inner.next()).await.expect("a frame").unwrap();
+            let frame = within(self.inner.next()).await?.ok()?;
             if !matches!(frame, Message::Ping(_) | Message::Pong(_)) {
-                return frame;
+                return Some(frame);
             }
         }
     }
 
-    async fn text(&mut self) -> String {
+    pub async fn text(&mut self) -> String {
         self.frame().await.into_text().unwrap().to_string()
     }
 
-    async fn event(&mut self) -> Value {
+    /// The next event; nothing when the connection was closed or broke.
+    pub async fn event_or_end(&mut self) -> Option<Value> {
+        let Message::Text(text) = self.lasting().await? else {
+            return None;
+        };
+        Some(serde_json::from_str(&text).unwrap())
+    }
+
+    pub async fn event(&mut self) -> Value {
         serde_json::from_str(&self.text().await).unwrap()
     }
 
     /// The next event, which must be of that type.
-    async fn expect(&mut self, kind: &str) -> Value {
+    pub async fn expect(&mut self, kind: &str) -> Value {
         let event = self.event().await;
         assert_eq!(event["type"], kind, "{event}");
         event
@@ -66,13 +79,13 @@ impl Peer {
         }
     }
 
-    async fn open(&mut self, source: &str, payload: Value) -> Value {
+    pub async fn open(&mut self, source: &str, payload: Value) -> Value {
         self.send(&event("evt_open", "session.opened", source, payload))
             .await;
         self.expect("session.ready").await
     }
 
-    async fn subscribe(&mut self, source: &str, payload: Value) -> Value {
+    pub async fn subscribe(&mut self, source: &str, payload: Value) -> Value {
         self.send(&event("evt_sub", "subscription.requested", source, payload))
             .await;
         self.expect("subscription.created").await
@@ -85,7 +98,7 @@ pub fn event(id: &str, kind: &str, source: &str, payload: Value) -> String {
     .to_string()
 }
 
-fn to(id: &str, target: &str, mode: Option<&str>) -> String {
+pub fn to(id: &str, target: &str, mode: Option<&str>) -> String {
     let mut event: Value =
         serde_json::from_str(&event(id, "agent.message.sent", "agent:a", json!({"n": 1}))).unwrap();
     event["target"] = target.into();

@@ -26,6 +26,7 @@ mod operations;
 mod places;
 mod problems;
 mod receipts;
+mod sessions;
 mod socket;
 mod socket_readers;
 mod stream;

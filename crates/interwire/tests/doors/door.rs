@@ -80,6 +80,22 @@ pub fn stdio() -> Door {
     }
 }
 
+pub fn harmovela_sse() -> Door {
+    const NO_DELIVERIES: &str =
+        "no deliveries: the binding is a stream of events and a way to send some";
+    Door {
+        name: "harmovela-sse (AEP over SSE)",
+        library: "httpx, httpx-sse",
+        script: "harmovela_sse.py",
+        broker: None,
+        cannot: &[
+            ("keeps_every_byte", NO_DELIVERIES),
+            ("acknowledges", NO_DELIVERIES),
+            ("gives_back_and_gets_it_again", NO_DELIVERIES),
+        ],
+    }
+}
+
 /// MCP calls tools; what it has instead of a stream is told in `docs/mcp.md`.
 #[cfg(feature = "mcp")]
 pub fn mcp() -> Door {

@@ -55,7 +55,9 @@ macro_rules! contract {
     )*};
 }
 
-contract!(http, websocket, grpc, harmovela, harmovela_grpc, stdio);
+contract!(
+    http, websocket, grpc, harmovela, harmovela_grpc, harmovela_sse, stdio
+);
 #[cfg(feature = "mcp")]
 contract!(mcp);
 #[cfg(feature = "nats")]

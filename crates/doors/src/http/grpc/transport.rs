@@ -5,7 +5,7 @@ use super::generated::{aep_v1, harmovela_v1};
 use super::problem::status;
 use crate::http::door::Door;
 use crate::http::harmovela::broken;
-use crate::http::meter::Open;
+use crate::http::meter::{Meter, Open};
 use crate::http::peer::Peer;
 use crate::http::socket::patiently;
 use crate::session::{self, Broken, Frames, Goodbye, Heard};
@@ -84,6 +84,7 @@ impl Transport {
             events: request.into_inner(),
             out,
             peer: Arc::clone(&peer),
+            meter: self.door.meter.clone(),
             reached: None,
         };
         let (host, handle) = (self.door.sessions.clone(), peer.handle.clone());
@@ -145,6 +146,7 @@ struct GrpcFrames<M> {
     events: Streaming<M>,
     out: mpsc::Sender<Result<M, Status>>,
     peer: Arc<Peer>,
+    meter: Meter,
     /// How far the peer was sent.
     reached: Option<Cursor>,
 }
@@ -169,7 +171,8 @@ impl<M: Event> Frames for GrpcFrames<M> {
     async fn flush(&mut self) -> Result<(), Broken> {
         // All room is free again when the connection took everything.
         let taken = async { self.out.reserve_many(ROOM).await.map(drop) };
-        patiently(&self.peer, taken).await.map_err(broken)
+        let taken = patiently(&self.peer, taken).await;
+        taken.map_err(|why| broken(why, &self.peer, &self.meter))
     }
 
     async fn ping(&mut self) -> Result<(), Broken> {
@@ -208,7 +211,7 @@ impl<M: Event> Frames for GrpcFrames<M> {
 impl<M: Event> GrpcFrames<M> {
     async fn put(&mut self, one: Result<M, Status>) -> Result<(), Broken> {
         let put = patiently(&self.peer, self.out.send(one)).await;
-        put.map_err(broken)
+        put.map_err(|why| broken(why, &self.peer, &self.meter))
     }
 }
 
