@@ -405,7 +405,7 @@ impl Exchange {
         let source = CardSource::Announced(header.dialect);
         match protocol::announcement(header, envelope, bytes_max) {
             Some(Announcement::Card(card)) if check_party(party).is_ok() => {
-                let record = self.list(now, party, source, card);
+                let record = self.list(now, party, source, *card);
                 outcome.records.extend(record.ok().flatten());
                 self.saw(now, party);
             }

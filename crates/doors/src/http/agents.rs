@@ -101,7 +101,12 @@ fn own_url(call: &Call) -> String {
     };
     let host = call.parts.headers.get(header::HOST);
     let host = host.and_then(|value| value.to_str().ok());
-    let host = host.or_else(|| call.parts.uri.authority().map(|host| host.as_str()));
+    let host = host.or_else(|| {
+        call.parts
+            .uri
+            .authority()
+            .map(axum::http::uri::Authority::as_str)
+    });
     format!("{scheme}://{}", host.unwrap_or("localhost"))
 }
 

@@ -56,7 +56,13 @@ macro_rules! contract {
 }
 
 contract!(
-    http, websocket, grpc, harmovela, harmovela_grpc, harmovela_sse, stdio
+    http,
+    websocket,
+    grpc,
+    harmovela,
+    harmovela_grpc,
+    harmovela_sse,
+    stdio
 );
 #[cfg(feature = "mcp")]
 contract!(mcp);

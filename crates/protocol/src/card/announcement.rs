@@ -17,7 +17,7 @@ use crate::{Act, DialectName, Header};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// What it can do, from now on.
-    Card(Card),
+    Card(Box<Card>),
     /// It takes back what it said.
     Withdrawn,
 }
@@ -107,7 +107,7 @@ fn discovery(header: &Header, body: Value<'_>) -> Option<Announcement> {
         if let Some(card) = agent.get(name)
             && let Ok(card) = Card::read(card.raw().as_bytes(), usize::MAX)
         {
-            return Some(Announcement::Card(card));
+            return Some(Announcement::Card(Box::new(card)));
         }
     }
     let mut writer = Writer::new("uai");
@@ -199,7 +199,8 @@ impl Writer {
 
     fn card(mut self) -> Option<Announcement> {
         self.out.push('}');
-        Card::restore(&self.out).ok().map(Announcement::Card)
+        let card = Card::restore(&self.out).ok()?;
+        Some(Announcement::Card(Box::new(card)))
     }
 }
 
