@@ -105,7 +105,7 @@ fn own_url(call: &Call) -> String {
         call.parts
             .uri
             .authority()
-            .map(hyper::http::uri::Authority::as_str)
+            .map(axum::http::uri::Authority::as_str)
     });
     format!("{scheme}://{}", host.unwrap_or("localhost"))
 }
