@@ -13,7 +13,7 @@ const CONVERSATIONS: u32 = 8;
 /// Foreign publishers; each has conversations of its own.
 const PUBLISHERS: u32 = 4;
 /// A net under every wait.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// An AEP event as foreign agents write it, with spaces that nobody may take out.
 pub fn event(source: &str, id: &str, conversation: &str) -> String {
@@ -71,7 +71,12 @@ impl Account {
             self.duplicates,
             self.out_of_order.len()
         );
-        assert_eq!(self.seen.len(), total as usize, "{way}: some are missing");
+        let missing = (0..total).filter(|n| !self.seen.contains(n));
+        let missing: Vec<u32> = missing.take(20).collect();
+        assert!(
+            missing.is_empty(),
+            "{way}: the first that are missing: {missing:?}"
+        );
         assert_eq!(self.out_of_order, [], "{way}: order in conversations");
     }
 }
@@ -148,6 +153,11 @@ pub async fn both_ways(
     }
     say_rate("out", total, took);
     let out = tokio::task::block_in_place(|| reading.join().expect("the reader ends"));
+    let metrics = crate::raw::get(&exchange.url, "/metrics").await.text();
+    let counted = metrics
+        .lines()
+        .filter(|line| line.starts_with("interwire_bus_"));
+    counted.for_each(|line| eprintln!("{line}"));
     out.check("out", total);
     taken_in(&exchange, total).await.check("in", total);
     // A bus that is away is nothing to write into the journal, however often it is tried.
@@ -157,11 +167,6 @@ pub async fn both_ways(
         .page(&own, &client::From::Earliest, 9)
         .await;
     assert_eq!(own.unwrap().envelopes.len(), 0, "told of every attempt");
-    let metrics = crate::raw::get(&exchange.url, "/metrics").await.text();
-    let counted = metrics
-        .lines()
-        .filter(|line| line.starts_with("interwire_bus_"));
-    counted.for_each(|line| eprintln!("{line}"));
 }
 
 fn say_rate(way: &str, total: u32, took: Option<Duration>) {
