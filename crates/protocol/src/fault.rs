@@ -232,6 +232,7 @@ codes! {
         GovernanceDenied = "governance_denied", "the actor may not take this action";
         ReservedSender = "reserved_sender", "only the exchange itself speaks under this name";
         ForeignOrigin = "foreign_origin", "a page of another site may not use this exchange";
+        SplitRequiresSender = "split_requires_sender", "only its sender can carry a signed or sealed message in another way";
     }
     NotFound {
         NotFound = "not_found", "nothing of that name is here";

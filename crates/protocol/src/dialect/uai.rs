@@ -9,8 +9,10 @@
 mod act;
 mod body;
 pub mod build;
+pub mod carriage;
 mod check;
 mod extension;
+pub mod field_order;
 mod foreign;
 mod grammar;
 mod header;

@@ -1,5 +1,7 @@
 //! UAI-1: the recorded rows, single rules, headers, forms, laws.
 
+mod carriage;
+mod field_order;
 mod foreign;
 mod header;
 mod keyless;

@@ -4,11 +4,9 @@
 //! without a table (extension payloads, parameters, bodies of unknown profiles) stay keyed in their
 //! slot. Lossless in both directions or refused. Implements UAI 2 F2 to F8.
 
-use super::body::profile;
-use super::table::{AGENT, ENVELOPE, EXTENSION, PARTS};
+use super::field_order::{FieldOrder, Slot};
 use crate::fault::note;
 use crate::json::{Kind, Value, push_string};
-use crate::shape::Shape;
 use crate::{Code, Fault};
 
 /// Whether an array is meant as a keyless envelope: a version, then a `uai.` profile id.
@@ -26,7 +24,16 @@ pub fn is_keyless(doc: Value<'_>) -> bool {
 /// # Errors
 /// Every `keyless_overflow` and `keyless_shape`, with pointers into the array.
 pub fn to_keyed(doc: Value<'_>) -> Result<String, Vec<Fault>> {
+    to_keyed_in(doc, FieldOrder::ours())
+}
+
+/// As [`to_keyed`], by other tables.
+///
+/// # Errors
+/// As [`to_keyed`].
+pub fn to_keyed_in(doc: Value<'_>, order: &FieldOrder) -> Result<String, Vec<Fault>> {
     let mut writer = Keyed {
+        order,
         out: String::with_capacity(doc.raw().len() * 2),
         faults: Vec::new(),
     };
@@ -44,7 +51,16 @@ pub fn to_keyed(doc: Value<'_>) -> Result<String, Vec<Fault>> {
 /// `keyless_unmapped_field` for a member without a slot, `keyless_null_value` for a null that would
 /// read as absent, `keyless_shape` for a missing or mistyped member.
 pub fn to_keyless(doc: Value<'_>) -> Result<String, Vec<Fault>> {
+    to_keyless_in(doc, FieldOrder::ours())
+}
+
+/// As [`to_keyless`], by other tables.
+///
+/// # Errors
+/// As [`to_keyless`].
+pub fn to_keyless_in(doc: Value<'_>, order: &FieldOrder) -> Result<String, Vec<Fault>> {
     let mut writer = Positional {
+        order,
         out: String::with_capacity(doc.raw().len()),
         faults: Vec::new(),
     };
@@ -56,25 +72,20 @@ pub fn to_keyless(doc: Value<'_>) -> Result<String, Vec<Fault>> {
     }
 }
 
-/// The table of one envelope member, when it becomes an array.
-fn shape_of(name: &str, profile_id: &str) -> Option<&'static Shape> {
-    match name {
-        "body" => profile(profile_id).map(|profile| profile.body),
-        _ => PARTS
-            .iter()
-            .find(|(part, ..)| *part == name)
-            .map(|(_, shape, _)| *shape),
-    }
-}
-
-struct Keyed {
+struct Keyed<'o> {
+    order: &'o FieldOrder,
     out: String,
     faults: Vec<Fault>,
 }
 
-impl Keyed {
+impl<'o> Keyed<'o> {
+    fn table(&self, name: &str) -> &'o [Slot] {
+        self.order.table(name).unwrap_or_default()
+    }
+
     fn envelope(&mut self, doc: Value<'_>) {
-        if !self.has_length(doc, ENVELOPE.members.len(), "") {
+        let envelope = self.table("envelope");
+        if !self.has_length(doc, envelope.len(), "") {
             return;
         }
         let profile_id = doc
@@ -83,14 +94,14 @@ impl Keyed {
             .and_then(Value::as_str)
             .unwrap_or_default();
         self.out.push('{');
-        for (index, (member, slot)) in ENVELOPE.members.iter().zip(doc.items()).enumerate() {
+        for (index, (member, slot)) in envelope.iter().zip(doc.items()).enumerate() {
             let pointer = format!("/{index}");
-            self.name(member.name);
-            match member.name {
+            self.name(&member.name);
+            match &*member.name {
                 "target" => self.targets(slot, &pointer),
-                "extensions" => self.list(&EXTENSION, slot, &pointer, 0),
-                name => match shape_of(name, &profile_id) {
-                    Some(shape) => self.record(shape, slot, &pointer),
+                "extensions" => self.list(self.table("extension_record"), slot, &pointer, 0),
+                name => match self.order.of_member(name, &profile_id) {
+                    Some(slots) => self.record(slots, slot, &pointer),
                     None if slot.is_null() => self.misshapen(&pointer, "a value", slot),
                     None => self.out.push_str(slot.raw()),
                 },
@@ -106,7 +117,7 @@ impl Keyed {
             .next()
             .filter(|first| first.kind() == Kind::Array)
         else {
-            self.record(&AGENT, slot, pointer);
+            self.record(self.table("agent"), slot, pointer);
             return;
         };
         if slot.items().count() < 2 {
@@ -114,12 +125,12 @@ impl Keyed {
             self.faults
                 .push(Fault::new(Code::KeylessShape, pointer, "UAI 2 F6", detail));
         }
-        self.record(&AGENT, first, &format!("{pointer}/0"));
+        self.record(self.table("agent"), first, &format!("{pointer}/0"));
         self.name("additional_targets");
-        self.list(&AGENT, slot, pointer, 1);
+        self.list(self.table("agent"), slot, pointer, 1);
     }
 
-    fn list(&mut self, shape: &Shape, slot: Value<'_>, pointer: &str, skip: usize) {
+    fn list(&mut self, slots: &[Slot], slot: Value<'_>, pointer: &str, skip: usize) {
         if slot.kind() != Kind::Array {
             self.misshapen(pointer, "an array", slot);
             return;
@@ -129,25 +140,25 @@ impl Keyed {
             if index > skip {
                 self.out.push(',');
             }
-            self.record(shape, item, &format!("{pointer}/{index}"));
+            self.record(slots, item, &format!("{pointer}/{index}"));
         }
         self.out.push(']');
     }
 
-    fn record(&mut self, shape: &Shape, slot: Value<'_>, pointer: &str) {
+    fn record(&mut self, slots: &[Slot], slot: Value<'_>, pointer: &str) {
         if slot.kind() != Kind::Array {
             self.misshapen(pointer, "an array", slot);
             return;
         }
-        if !self.has_length(slot, shape.members.len(), pointer) {
+        if !self.has_length(slot, slots.len(), pointer) {
             return;
         }
         self.out.push('{');
-        for (index, (member, value)) in shape.members.iter().zip(slot.items()).enumerate() {
+        for (index, (member, value)) in slots.iter().zip(slot.items()).enumerate() {
             if !value.is_null() {
-                self.name(member.name);
+                self.name(&member.name);
                 self.out.push_str(value.raw());
-            } else if member.missing.is_some() {
+            } else if member.is_required {
                 let what = format!("a value for `{}`", member.name);
                 self.misshapen(&format!("{pointer}/{index}"), &what, value);
             }
@@ -185,32 +196,38 @@ impl Keyed {
     }
 }
 
-struct Positional {
+struct Positional<'o> {
+    order: &'o FieldOrder,
     out: String,
     faults: Vec<Fault>,
 }
 
-impl Positional {
+impl<'o> Positional<'o> {
+    fn table(&self, name: &str) -> &'o [Slot] {
+        self.order.table(name).unwrap_or_default()
+    }
+
     fn envelope(&mut self, doc: Value<'_>) {
         let profile_id = doc
             .get("profile")
             .and_then(Value::as_str)
             .unwrap_or_default();
         let additional = doc.get("additional_targets");
-        self.unmapped(&ENVELOPE, doc, "", &["additional_targets"]);
+        let envelope = self.table("envelope");
+        self.unmapped(envelope, doc, "", &["additional_targets"]);
         self.out.push('[');
-        for member in ENVELOPE.members {
+        for member in envelope {
             self.comma();
             let pointer = format!("/{}", member.name);
-            let Some(value) = doc.get(member.name) else {
+            let Some(value) = doc.get(&member.name) else {
                 self.misshapen(&pointer, "a value", "nothing");
                 continue;
             };
-            match (member.name, additional) {
+            match (&*member.name, additional) {
                 ("target", Some(others)) => self.targets(value, others),
-                ("extensions", _) => self.list(&EXTENSION, value, &pointer),
-                (name, _) => match shape_of(name, &profile_id) {
-                    Some(shape) => self.record(shape, value, &pointer),
+                ("extensions", _) => self.list(self.table("extension_record"), value, &pointer),
+                (name, _) => match self.order.of_member(name, &profile_id) {
+                    Some(slots) => self.record(slots, value, &pointer),
                     None if value.is_null() => self.null(&pointer),
                     None => self.out.push_str(value.raw()),
                 },
@@ -230,15 +247,15 @@ impl Positional {
             return;
         }
         self.out.push('[');
-        self.record(&AGENT, target, "/target");
+        self.record(self.table("agent"), target, "/target");
         for (index, other) in others.items().enumerate() {
             self.comma();
-            self.record(&AGENT, other, &format!("{pointer}/{index}"));
+            self.record(self.table("agent"), other, &format!("{pointer}/{index}"));
         }
         self.out.push(']');
     }
 
-    fn list(&mut self, shape: &Shape, value: Value<'_>, pointer: &str) {
+    fn list(&mut self, slots: &[Slot], value: Value<'_>, pointer: &str) {
         if value.kind() != Kind::Array {
             self.misshapen(pointer, "an array", value.kind().as_str());
             return;
@@ -246,24 +263,24 @@ impl Positional {
         self.out.push('[');
         for (index, item) in value.items().enumerate() {
             self.comma();
-            self.record(shape, item, &format!("{pointer}/{index}"));
+            self.record(slots, item, &format!("{pointer}/{index}"));
         }
         self.out.push(']');
     }
 
-    fn record(&mut self, shape: &Shape, value: Value<'_>, pointer: &str) {
+    fn record(&mut self, slots: &[Slot], value: Value<'_>, pointer: &str) {
         if value.kind() != Kind::Object {
             self.misshapen(pointer, "an object", value.kind().as_str());
             return;
         }
-        self.unmapped(shape, value, pointer, &[]);
+        self.unmapped(slots, value, pointer, &[]);
         self.out.push('[');
-        for member in shape.members {
+        for member in slots {
             self.comma();
-            match value.get(member.name) {
+            match value.get(&member.name) {
                 Some(null) if null.is_null() => self.null(&format!("{pointer}/{}", member.name)),
                 Some(present) => self.out.push_str(present.raw()),
-                None if member.missing.is_some() => {
+                None if member.is_required => {
                     self.misshapen(&format!("{pointer}/{}", member.name), "a value", "nothing");
                 }
                 None => self.out.push_str("null"),
@@ -272,10 +289,10 @@ impl Positional {
         self.out.push(']');
     }
 
-    fn unmapped(&mut self, shape: &Shape, value: Value<'_>, pointer: &str, besides: &[&str]) {
+    fn unmapped(&mut self, slots: &[Slot], value: Value<'_>, pointer: &str, besides: &[&str]) {
         for (key, _) in value.members() {
             let name = key.text();
-            let has_slot = shape.members.iter().any(|member| member.name == name);
+            let has_slot = slots.iter().any(|member| *member.name == *name);
             if !has_slot && !besides.contains(&&*name) {
                 let mut pointer = format!("{pointer}/");
                 crate::json::push_escaped(&mut pointer, &name);

@@ -10,7 +10,7 @@ use super::read;
 
 /// A file of the shared conformance data, beside the workspace or where `INTERWIRE_SHARED` says.
 #[expect(clippy::print_stdout, reason = "a skipped test must say so")]
-fn shared(name: &str) -> Option<String> {
+pub(super) fn shared(name: &str) -> Option<String> {
     let folder = match std::env::var_os("INTERWIRE_SHARED") {
         Some(folder) => PathBuf::from(folder),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
@@ -27,11 +27,11 @@ fn shared(name: &str) -> Option<String> {
     text
 }
 
-fn examples() -> Option<String> {
+pub(super) fn examples() -> Option<String> {
     shared("uai-examples.ndjson")
 }
 
-fn keyed(envelope: Value<'_>) -> String {
+pub(super) fn keyed(envelope: Value<'_>) -> String {
     match envelope.kind() {
         Kind::Array => keyless::to_keyed(envelope).unwrap(),
         _ => envelope.raw().into(),
@@ -83,6 +83,41 @@ fn every_recorded_row_gets_its_verdict_and_codes() {
         }
     }
     assert_eq!(judged, 49);
+}
+
+/// A row that is valid is so in strict mode exactly when it has the twelve members and a published
+/// mode; a row that is invalid is so in both, but for the one that strict mode alone refuses.
+#[test]
+fn every_recorded_row_is_judged_in_both_modes() {
+    let Some(text) = examples() else { return };
+    let mut counts = [0, 0];
+    for (index, line) in text.lines().enumerate() {
+        let document = json::read(line.as_bytes(), Limits::default()).unwrap();
+        let (row, number) = (document.root(), index + 1);
+        let envelope = row.get("envelope").unwrap();
+        let is_valid = row.at("/notes/valid").and_then(Value::as_bool).unwrap();
+        let is_for_strict = row.at("/notes/strict").and_then(Value::as_bool) == Some(true);
+        let mode = envelope.at("/delivery/mode").and_then(Value::as_str);
+        let is_native = envelope.get("additional_targets").is_some()
+            || mode.is_some_and(|mode| matches!(&*mode, "broadcast" | "pubsub"));
+        let lenient = read(envelope.raw(), Mode::Lenient);
+        let strict = read(envelope.raw(), Mode::Strict);
+        assert_eq!(
+            lenient.is_valid(),
+            is_valid || is_for_strict,
+            "row {number}, lenient: {:?}",
+            lenient.faults
+        );
+        assert_eq!(
+            strict.is_valid(),
+            is_valid && !is_native,
+            "row {number}, strict: {:?}",
+            strict.faults
+        );
+        counts[0] += usize::from(lenient.is_valid());
+        counts[1] += usize::from(strict.is_valid());
+    }
+    assert_eq!(counts, [28, 23]);
 }
 
 /// DIFFERENCE: these rows record published facts, not envelopes; their codes describe the record.
