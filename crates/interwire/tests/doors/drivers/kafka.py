@@ -96,13 +96,13 @@ class Driver:
         if self.reader:
             self.reader.close()
         self.reader = self.consumer(uuid.uuid4().hex)
-        self.cursor = json.loads(start) if start else {}
+        self.cursor = json.loads(start) if start and start != "0" else {}
         topic = request.get("topic", self.events)
         places = []
         for p in self.partitions(topic):
             if str(p) not in self.cursor:
                 low, high = self.reader.get_watermark_offsets(TopicPartition(topic, p), timeout=10)
-                self.cursor[str(p)] = low if request.get("all") else high
+                self.cursor[str(p)] = low if start == "0" or request.get("all") else high
             places.append(TopicPartition(topic, p, self.cursor[str(p)]))
         self.reader.assign(places)
         return {"ok": True}
