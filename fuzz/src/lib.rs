@@ -11,12 +11,13 @@ pub mod frame;
 pub mod reader;
 pub mod segment;
 pub mod snapshot;
+pub mod translate;
 
 /// The name and the body of one target.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("reader", reader::run),
     ("aee", dialect::run_aee),
     ("aep", dialect::run_aep),
@@ -27,6 +28,7 @@ pub const TARGETS: [Target; 10] = [
     ("checkpoint", checkpoint::run),
     ("segment", segment::run),
     ("snapshot", snapshot::run),
+    ("translate", translate::run),
 ];
 
 /// Whether `text` is a JSON pointer by RFC 6901.

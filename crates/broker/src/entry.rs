@@ -3,7 +3,8 @@
 use crate::tail::unreadable;
 use bytes::Bytes;
 use exchange::{PlaceId, RecipientState};
-use protocol::{Header, Party, Rejection, Timestamp};
+use protocol::translate::translate;
+use protocol::{DialectName, Fault, Header, Party, Rejection, Timestamp};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -31,9 +32,30 @@ pub struct Entry {
     /// Frames that doors built once for all readers; each door fills its own.
     event_frame: OnceLock<Bytes>,
     socket_frame: OnceLock<(Box<str>, Bytes)>,
+    /// What it says in each dialect, made for the first who asks. Most are never asked for.
+    renderings: OnceLock<Box<Renderings>>,
     /// What the frames add to while the entry is in the ring, and how much it was.
     frame_bytes: OnceLock<FrameBytes>,
     own_frame_bytes: AtomicI64,
+}
+
+/// What one entry says in each dialect.
+#[derive(Debug, Default)]
+struct Renderings {
+    aee: OnceLock<Result<Bytes, Fault>>,
+    aep: OnceLock<Result<Bytes, Fault>>,
+    uai: OnceLock<Result<Bytes, Fault>>,
+}
+
+/// An envelope as one reader gets it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'e> {
+    /// The bytes.
+    pub envelope: &'e Bytes,
+    /// What they are written in.
+    pub dialect: DialectName,
+    /// Why it is not the dialect that was asked for.
+    pub untranslated: Option<&'e Fault>,
 }
 
 impl Entry {
@@ -54,6 +76,7 @@ impl Entry {
             places,
             event_frame: OnceLock::new(),
             socket_frame: OnceLock::new(),
+            renderings: OnceLock::new(),
             frame_bytes: OnceLock::new(),
             own_frame_bytes: AtomicI64::new(0),
         }
@@ -118,6 +141,41 @@ impl Entry {
             frame.clone()
         } else {
             build(self)
+        }
+    }
+
+    /// The envelope in the words of `dialect`, translated once for all readers; as it was sent when that
+    /// is its own, when nobody asked for another, and when it cannot be said there.
+    pub fn shown_in(&self, dialect: Option<DialectName>) -> Shown<'_> {
+        let native = Shown {
+            envelope: &self.envelope,
+            dialect: self.header.dialect,
+            untranslated: None,
+        };
+        let Some(dialect) = dialect.filter(|dialect| *dialect != native.dialect) else {
+            return native;
+        };
+        let all = self.renderings.get_or_init(Box::default);
+        let slot = match dialect {
+            DialectName::Aee => &all.aee,
+            DialectName::Aep => &all.aep,
+            DialectName::Uai => &all.uai,
+        };
+        let rendering = slot.get_or_init(|| {
+            let rendering = translate(&self.envelope, dialect).map(Bytes::from);
+            self.keeps(rendering.as_ref().map_or(128, Bytes::len));
+            rendering
+        });
+        match rendering {
+            Ok(envelope) => Shown {
+                envelope,
+                dialect,
+                untranslated: None,
+            },
+            Err(fault) => Shown {
+                untranslated: Some(fault),
+                ..native
+            },
         }
     }
 

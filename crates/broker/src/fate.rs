@@ -369,7 +369,9 @@ fn place_of(record: &Record) -> Option<PlaceId> {
         | Record::SubscriptionPut { .. }
         | Record::SubscriptionRemoved { .. }
         | Record::PlaceConfigured { .. }
-        | Record::PlacePaused { .. } => None,
+        | Record::PlacePaused { .. }
+        | Record::CardPut { .. }
+        | Record::CardRemoved { .. } => None,
     }
 }
 
@@ -430,7 +432,9 @@ fn tell(fate: &mut PlaceFate, record: &Record, sequence: u64) {
         | Record::SubscriptionPut { .. }
         | Record::SubscriptionRemoved { .. }
         | Record::PlaceConfigured { .. }
-        | Record::PlacePaused { .. } => {}
+        | Record::PlacePaused { .. }
+        | Record::CardPut { .. }
+        | Record::CardRemoved { .. } => {}
     }
 }
 

@@ -187,6 +187,15 @@ impl Handle {
         self.shared.aside(find).await
     }
 
+    /// Every message of that id, by any sender.
+    ///
+    /// # Errors
+    /// `storage_failed` when the journal cannot be read.
+    pub async fn all_of_id(&self, id: &str) -> Result<Found, Rejection> {
+        let (shared, id) = (Arc::clone(&self.shared), id.to_owned());
+        self.shared.aside(move || shared.by_id(&id)).await
+    }
+
     /// Journal records that are not yet in the look-up index.
     #[must_use]
     pub fn index_lag(&self) -> u64 {

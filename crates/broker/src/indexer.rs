@@ -213,7 +213,9 @@ fn fact_kind(record: &Record) -> u8 {
         | Record::SubscriptionPut { .. }
         | Record::SubscriptionRemoved { .. }
         | Record::PlaceConfigured { .. }
-        | Record::PlacePaused { .. } => 0,
+        | Record::PlacePaused { .. }
+        | Record::CardPut { .. }
+        | Record::CardRemoved { .. } => 0,
     }
 }
 

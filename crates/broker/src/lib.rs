@@ -9,6 +9,8 @@ mod checkpointer;
 mod clock;
 mod dead_letters;
 mod deliveries;
+mod desk;
+mod directory;
 mod entry;
 mod fate;
 mod find;
@@ -20,8 +22,10 @@ mod keys;
 mod lane;
 mod meter;
 mod open;
+mod owed;
 mod page;
 mod parked;
+mod payload;
 mod places;
 mod publish;
 mod recall;
@@ -32,6 +36,7 @@ mod request;
 mod resume;
 mod retention;
 mod ring;
+mod schemas;
 mod serve;
 mod settings;
 mod stepped;
@@ -45,13 +50,14 @@ mod turns;
 mod watch;
 
 pub use clock::Clock;
-pub use entry::Entry;
+pub use entry::{Entry, Shown};
 pub use find::{Found, From};
 pub use gap::{Follow, Gap, GapReason, Mode, OnGap};
 pub use handle::Handle;
 pub use indexer::index_rows;
 pub use meter::Meter;
 pub use open::{Broker, OpenError};
+pub use owed::{OwedPage, OwedView};
 pub use page::Page;
 pub use publish::{Submission, label};
 pub use receipt::{Receipt, durability_word};
@@ -64,13 +70,17 @@ pub use task_tail::{TaskNews, TaskTail};
 
 pub use dead_letters::DeadLetterView;
 pub use deliveries::{Delivery, Departure, Outcome, Portion};
+pub use desk::answer_questions;
+pub use directory::AgentPage;
 pub use exchange::trace::{By, Query as TraceQuery, Style as TraceStyle, Trace};
 pub use exchange::{
-    Consumer, Counts, DeliveryId, DeliverySettings, DeliveryState, Order, PlaceId, PlaceName,
-    PlaceView, Push, RecipientState, Settle, SubscriptionView,
+    AgentQuery, AgentView, CardSource, Consumer, Counts, DeliveryId, DeliverySettings,
+    DeliveryState, Order, PlaceId, PlaceName, PlaceView, Presence, Push, RecipientState, Settle,
+    SubscriptionView,
 };
 pub use fate::{AttemptView, Fate, PlaceFate, RecipientFate, Standing};
 pub use journal::{Cursor, Durability};
+pub use schemas::{PayloadCheck, Schemas};
 
 /// The look-up index of a data folder.
 #[must_use]

@@ -127,7 +127,9 @@ impl Meter {
             | Record::SubscriptionRemoved { .. }
             | Record::Redriven { .. }
             | Record::PlaceConfigured { .. }
-            | Record::PlacePaused { .. } => {}
+            | Record::PlacePaused { .. }
+            | Record::CardPut { .. }
+            | Record::CardRemoved { .. } => {}
         }
     }
 

@@ -387,6 +387,7 @@ fn rebuild(
         }
         Ok(())
     })?;
+    exchange.start_at(now);
     let read = last.saturating_sub(from);
     let mut newest = from;
     // Nothing but a checkpoint can stand for records that are gone; and the next start should be short

@@ -69,6 +69,13 @@ impl Parked {
         self.places.get(place).map_or(0, VecDeque::len)
     }
 
+    /// Whether somebody waits for a place.
+    pub(crate) fn has(&self, place: &PlaceName) -> bool {
+        self.places
+            .get(place)
+            .is_some_and(|queue| queue.iter().any(|waiting| !waiting.reply.is_closed()))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -77,12 +84,17 @@ impl Parked {
         self.next_sweep
     }
 
-    pub(crate) fn sweep(&mut self, now: Timestamp) {
+    /// Lets go of callers who left; tells of each place where one did.
+    pub(crate) fn sweep(&mut self, now: Timestamp, mut left: impl FnMut(&PlaceName)) {
         if self.next_sweep.is_none_or(|at| at > now) {
             return;
         }
-        self.places.retain(|_, queue| {
+        self.places.retain(|place, queue| {
+            let count = queue.len();
             queue.retain(|waiting| !waiting.reply.is_closed());
+            if queue.len() < count {
+                left(place);
+            }
             !queue.is_empty()
         });
         self.next_sweep = (!self.places.is_empty()).then(|| now.plus_millis(SWEEP_EVERY_MS));

@@ -97,6 +97,31 @@ impl Handle {
         self.look(exchange::Exchange::subscriptions).await
     }
 
+    /// Up to `max` durable subscriptions whose names come after one and begin with `prefix`, in order.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn subscriptions_after(
+        &self,
+        after: &str,
+        prefix: &'static str,
+        max: usize,
+    ) -> Result<Vec<SubscriptionView>, Rejection> {
+        let after: Box<str> = after.into();
+        self.look(move |exchange| exchange.subscriptions_after(&after, prefix, max))
+            .await
+    }
+
+    /// One durable subscription, if there is one of that name.
+    ///
+    /// # Errors
+    /// `draining` when the exchange is gone.
+    pub async fn subscription(&self, name: &str) -> Result<Option<SubscriptionView>, Rejection> {
+        let name: Box<str> = name.into();
+        self.look(move |exchange| exchange.subscription(&name))
+            .await
+    }
+
     /// Gives a place settings of its own.
     ///
     /// # Errors

@@ -57,9 +57,13 @@ impl Handle {
         &self,
         header: Header,
         envelope: Bytes,
-        warnings: Vec<Fault>,
+        mut warnings: Vec<Fault>,
     ) -> Published {
         let dialect = header.dialect.as_str();
+        if let Err(rejection) = self.check_payload(&header, &envelope, &mut warnings) {
+            self.count(dialect, rejection.code().as_str());
+            return Err(rejection);
+        }
         let (reply, answer) = oneshot::channel();
         let queued = self
             .queue(Arc::new(header), envelope, warnings, Ticket::One(reply))
@@ -82,6 +86,10 @@ impl Handle {
         envelopes: Vec<Submission>,
         results: &mpsc::UnboundedSender<(u64, Published)>,
     ) {
+        let envelopes = self.checked(envelopes, results);
+        if envelopes.is_empty() {
+            return;
+        }
         let publish = |one: Submission, room| Publish {
             header: Arc::new(one.header),
             envelope: one.envelope,
@@ -125,6 +133,22 @@ impl Handle {
                 }
             }
         }
+    }
+
+    /// Those whose payloads may be; the others get their result.
+    fn checked(
+        &self,
+        mut envelopes: Vec<Submission>,
+        results: &mpsc::UnboundedSender<(u64, Published)>,
+    ) -> Vec<Submission> {
+        envelopes.retain_mut(|one| {
+            let checked = self.check_payload(&one.header, &one.envelope, &mut one.warnings);
+            // A caller who has gone away does not need it.
+            checked
+                .map_err(|rejection| results.send((one.number, Err(rejection))))
+                .is_ok()
+        });
+        envelopes
     }
 
     async fn queue(

@@ -128,7 +128,7 @@ mod tests {
     use super::Ring;
     use crate::Entry;
     use bytes::Bytes;
-    use protocol::{Rules, Timestamp};
+    use protocol::{DialectName, Rules, Timestamp};
     use std::sync::Arc;
 
     /// An entry that weighs 4,096 bytes without frames.
@@ -180,5 +180,22 @@ mod tests {
         assert_eq!(ring.frame_bytes(), 4_096, "it is not in the ring any more");
         ring.extend([Some(Arc::clone(&entries[5]))].into_iter());
         assert_eq!(held(&ring), [4, 5, 6]);
+    }
+
+    #[test]
+    fn a_message_is_rendered_once_for_each_dialect_within_the_memory_of_the_ring() {
+        let ring = Ring::new(1, 4 * 4_096);
+        let one = entry(1);
+        ring.extend([Some(Arc::clone(&one))].into_iter());
+        let rendered = |wanted| one.shown_in(wanted).envelope.as_ptr();
+        let (first, before) = (rendered(Some(DialectName::Aep)), ring.frame_bytes());
+        assert!(before > 0);
+        assert_eq!(rendered(Some(DialectName::Aep)), first);
+        assert_eq!(ring.frame_bytes(), before, "it is made and counted once");
+        rendered(Some(DialectName::Uai));
+        assert!(ring.frame_bytes() > before);
+        let own = one.envelope.as_ptr();
+        assert_eq!(rendered(None), own);
+        assert_eq!(rendered(Some(DialectName::Aee)), own, "its own bytes");
     }
 }

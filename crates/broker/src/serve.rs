@@ -144,7 +144,9 @@ impl Turn {
                 | Record::Ended { .. }
                 | Record::Redriven { .. }
                 | Record::PlaceConfigured { .. }
-                | Record::PlacePaused { .. } => (header, &[][..]),
+                | Record::PlacePaused { .. }
+                | Record::CardPut { .. }
+                | Record::CardRemoved { .. } => (header, &[][..]),
             };
             self.batch.entries.push(Some(Arc::new(Entry::new(
                 sequence,
@@ -205,6 +207,9 @@ impl Turn {
         if self.has_failed() {
             drop(pull.reply.send(Err(storage_failed())));
             return;
+        }
+        if let PlaceName::Inbox(party) = &place {
+            self.exchange.saw(self.clock.now(), party);
         }
         let found = match (self.exchange.place(&place), &place) {
             (Some(id), _) => self.lease(id, &pull, pull.max),
@@ -303,6 +308,10 @@ impl Turn {
         let leases = self.lease(place, &waiting, waiting.max.min(share));
         if leases.is_empty() {
             return Some(waiting);
+        }
+        if let Some(PlaceName::Inbox(party)) = self.exchange.place_name(place) {
+            let party = party.clone();
+            self.exchange.saw(self.clock.now(), &party);
         }
         if let Err(Ok(leases)) = waiting.reply.send(Ok(leases)) {
             self.give_back(&leases);

@@ -1,7 +1,9 @@
 //! What the running exchange can be told. Every limit has a unit in its name.
 
+use crate::schemas::{PayloadCheck, Schemas};
 use journal::Durability;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the journal lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +110,10 @@ pub struct Settings {
     pub queue_wait_ms: u64,
     /// What is demanded of envelopes; its clock is set at each reading.
     pub rules: protocol::Rules,
+    /// What is done about payloads that their schemas do not allow.
+    pub payload_check: PayloadCheck,
+    /// The intents that are known.
+    pub schemas: Arc<Schemas>,
     /// Settings of the exchange itself.
     pub exchange: exchange::Settings,
 }
@@ -136,6 +142,8 @@ impl Default for Settings {
             allow_lost_state: false,
             queue_wait_ms: 5_000,
             rules: protocol::Rules::at(protocol::Timestamp::default()),
+            payload_check: PayloadCheck::default(),
+            schemas: Arc::new(Schemas::standard().unwrap_or_default()),
             exchange: exchange::Settings::default(),
         }
     }

@@ -142,7 +142,7 @@ impl Handle {
     }
 
     /// Publishes an envelope that was written here; by whoever it says.
-    async fn publish_own(&self, envelope: bytes::Bytes) -> Published {
+    pub(crate) async fn publish_own(&self, envelope: bytes::Bytes) -> Published {
         let (header, warnings) = protocol::decode(&envelope, &self.rules()).into_result()?;
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Act(Box::new(move |turn: &mut Turn| {

@@ -12,7 +12,7 @@ use crate::ring::Ring;
 use crate::turns::Turns;
 use crate::watch::Watchers;
 use crate::{Clock, Entry, Meter, Settings};
-use exchange::{ChannelId, Exchange, FrozenKeys, PlaceId, Record};
+use exchange::{ChannelId, Exchange, FrozenKeys, PlaceId, PlaceName, Record};
 use journal::{Index, Journal, KeyReader, Reader};
 use protocol::{Code, Fault, Rejection, Timestamp};
 use std::collections::HashMap;
@@ -126,7 +126,13 @@ impl Turn {
         self.expire();
         self.finish();
         self.bound_keys();
-        self.parked.sweep(self.clock.now());
+        let now = self.clock.now();
+        self.parked.sweep(now, |place| {
+            // It was there until now, and may be about to come again.
+            if let PlaceName::Inbox(party) = place {
+                self.exchange.saw(now, party);
+            }
+        });
     }
 
     /// Closes the journal.
@@ -201,7 +207,9 @@ impl Turn {
             | Record::Ended { .. }
             | Record::Redriven { .. }
             | Record::PlaceConfigured { .. }
-            | Record::PlacePaused { .. } => &[],
+            | Record::PlacePaused { .. }
+            | Record::CardPut { .. }
+            | Record::CardRemoved { .. } => &[],
         };
         self.batch.bytes += self.batch.head.len() + envelope.len();
         self.journal

@@ -53,7 +53,9 @@ impl Watchers {
             | Record::SubscriptionPut { .. }
             | Record::SubscriptionRemoved { .. }
             | Record::PlaceConfigured { .. }
-            | Record::PlacePaused { .. } => {}
+            | Record::PlacePaused { .. }
+            | Record::CardPut { .. }
+            | Record::CardRemoved { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@ use crate::backoff::Backoff;
 use crate::client::segment;
 use crate::{Client, Error, Problem};
 use bytes::Bytes;
+use protocol::DialectName;
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
@@ -35,6 +36,7 @@ pub struct Inbox {
     client: Client,
     place: Place,
     consumer: Option<String>,
+    dialect: Option<DialectName>,
     waiting: VecDeque<Delivery>,
     max: usize,
     wait: Duration,
@@ -60,6 +62,8 @@ pub struct Delivery {
     pub cursor: String,
     /// The bytes.
     pub envelope: Bytes,
+    /// The code of why it is not in the dialect that was asked for.
+    pub untranslated: Option<String>,
 }
 
 /// What became of one delivery that was settled: nothing, or why it could not be.
@@ -85,6 +89,12 @@ struct Handed<'a> {
     cursor: String,
     #[serde(borrow)]
     envelope: &'a RawValue,
+    untranslated: Option<Untranslated>,
+}
+
+#[derive(Deserialize)]
+struct Untranslated {
+    code: String,
 }
 
 impl Client {
@@ -101,6 +111,7 @@ impl Client {
             client: self.clone(),
             place,
             consumer: None,
+            dialect: None,
             waiting: VecDeque::new(),
             max: 16,
             wait: Duration::from_secs(20),
@@ -134,11 +145,27 @@ impl Client {
         max: usize,
         wait: Duration,
     ) -> Result<Vec<Delivery>, Error> {
+        self.pull_in(place, consumer, None, max, wait).await
+    }
+
+    /// As [`Self::pull_as`], with envelopes in `dialect`, whatever they were sent in.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn pull_in(
+        &self,
+        place: &Place,
+        consumer: Option<&str>,
+        dialect: Option<DialectName>,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, Error> {
         let mut query = vec![
             ("max", max.to_string()),
             ("wait_ms", wait.as_millis().to_string()),
         ];
         query.extend(consumer.map(|name| ("consumer", name.to_owned())));
+        query.extend(dialect.map(|dialect| ("as", dialect.as_str().to_owned())));
         let request = self.request(Method::GET, &place.path()).query(&query);
         let response = self.send(request).await?;
         let text = self.text(response).await?;
@@ -155,6 +182,7 @@ impl Client {
             lease_until: handed.lease_until,
             cursor: handed.cursor,
             envelope: Bytes::copy_from_slice(handed.envelope.get().as_bytes()),
+            untranslated: handed.untranslated.map(|fault| fault.code),
         });
         Ok(deliveries.collect())
     }
@@ -253,6 +281,14 @@ impl Inbox {
         self
     }
 
+    /// The dialect that envelopes come in, whatever they were sent in. One that cannot be said there comes
+    /// as it was sent, and [`Delivery::untranslated`] says why.
+    #[must_use]
+    pub fn in_dialect(mut self, dialect: DialectName) -> Self {
+        self.dialect = Some(dialect);
+        self
+    }
+
     /// How long one pull waits for something to come.
     #[must_use]
     pub fn wait(mut self, wait: Duration) -> Self {
@@ -290,9 +326,9 @@ impl Inbox {
                 return Ok(Some(delivery));
             }
             let consumer = self.consumer.as_deref();
-            let pulled = self
-                .client
-                .pull_as(&self.place, consumer, self.max, self.wait);
+            let pulled =
+                self.client
+                    .pull_in(&self.place, consumer, self.dialect, self.max, self.wait);
             match pulled.await {
                 Ok(deliveries) => {
                     self.backoff.reset();

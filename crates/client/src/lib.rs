@@ -26,6 +26,7 @@
 //! # Ok(()) }
 //! ```
 
+mod agents;
 mod ask;
 mod backoff;
 pub mod chance;
@@ -50,6 +51,7 @@ mod tasks;
 mod trace;
 mod trust;
 
+pub use agents::{AgentQuery, AgentText};
 pub use ask::{AskEvent, Asking, Reply};
 pub use client::Client;
 pub use dead_letters::{DeadLetter, DeadLetters};

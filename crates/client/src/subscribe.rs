@@ -8,9 +8,11 @@ use crate::sse::{Frame, Parser};
 use crate::{Client, Error, Filter, Follow, From, Gap, Mode, OnGap, Problem};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
+use protocol::DialectName;
 use reqwest::Method;
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// The exchange sends a comment every 15 s; silence for this long means the connection is dead.
@@ -40,6 +42,7 @@ pub struct Subscription {
     filter: Filter,
     from: From,
     follow: Follow,
+    dialect: Option<DialectName>,
     cursor: Option<String>,
     open: Option<Open>,
     backoff: Backoff,
@@ -71,12 +74,29 @@ impl Client {
             filter,
             from,
             follow: Follow::default(),
+            dialect: None,
             cursor: None,
             open: None,
             backoff: Backoff::default(),
             asked_ms: None,
         }
     }
+}
+
+/// A message that cannot be said in the dialect that was asked for.
+#[derive(Deserialize)]
+struct AsSent<'a> {
+    #[serde(borrow)]
+    envelope: &'a RawValue,
+}
+
+fn as_sent(data: &[u8], cursor: String) -> Result<Option<Event>, Error> {
+    let read: AsSent<'_> = serde_json::from_slice(data).map_err(|_| Error::Answer {
+        expected: "a message and why it was not translated",
+        got: String::from_utf8_lossy(data).into_owned(),
+    })?;
+    let envelope = Bytes::copy_from_slice(read.envelope.get().as_bytes());
+    Ok(Some(Event::Envelope { cursor, envelope }))
 }
 
 /// What the exchange says with its last words.
@@ -98,6 +118,14 @@ impl Subscription {
     #[must_use]
     pub fn best_effort(mut self) -> Self {
         self.follow.mode = Mode::BestEffort;
+        self
+    }
+
+    /// The dialect that envelopes come in, whatever they were sent in. One that cannot be said there comes
+    /// as it was sent.
+    #[must_use]
+    pub fn in_dialect(mut self, dialect: DialectName) -> Self {
+        self.dialect = Some(dialect);
         self
     }
 
@@ -187,6 +215,9 @@ impl Subscription {
             .query(self.filter.pairs())
             .query(&self.follow.pairs())
             .header(ACCEPT, "text/event-stream");
+        if let Some(dialect) = self.dialect {
+            request = request.query(&[("as", dialect.as_str())]);
+        }
         request = match &self.cursor {
             Some(cursor) => request.header("last-event-id", cursor),
             None => request.query(&[("from", self.from.to_string())]),
@@ -215,6 +246,14 @@ impl Subscription {
                     cursor: id,
                     envelope: envelope.into(),
                 })),
+                None => Err(Error::Answer {
+                    expected: "base64",
+                    got: text(&data),
+                }),
+            },
+            "untranslated" => as_sent(&data, id),
+            "untranslated_base64" => match decode_base64(&data) {
+                Some(data) => as_sent(&data, id),
                 None => Err(Error::Answer {
                     expected: "base64",
                     got: text(&data),

@@ -5,10 +5,12 @@
 //! slots is a consumer of its own that holds one delivery at a time, so a conversation stays in order.
 
 mod guard;
+mod meter;
 mod post;
 mod sign;
 
 pub use guard::{Networks, check_url};
+pub use meter::Meter;
 pub use sign::{SecretError, check_secret, new_secret};
 
 use crate::http::Stop;
@@ -56,6 +58,7 @@ impl Default for WebhookSettings {
 #[derive(Debug)]
 pub struct Webhooks {
     running: JoinSet<()>,
+    meter: Meter,
 }
 
 impl Webhooks {
@@ -63,14 +66,24 @@ impl Webhooks {
     #[must_use]
     pub fn start(settings: WebhookSettings, handle: &Handle, stop: &Stop) -> Self {
         let mut running = JoinSet::new();
+        let meter = Meter::default();
         match Post::new(&settings) {
             Ok(post) => {
                 let post = Arc::new(post);
-                running.spawn(supervise(settings, post, handle.connection(), stop.clone()));
+                let counts = meter.clone();
+                let supervised =
+                    supervise(settings, post, handle.connection(), stop.clone(), counts);
+                running.spawn(supervised);
             }
             Err(error) => tracing::error!(error, "webhooks cannot be called"),
         }
-        Self { running }
+        Self { running, meter }
+    }
+
+    /// What these webhooks count.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        self.meter.clone()
     }
 
     /// Returns when every attempt under way has ended, after the drain began.
@@ -88,7 +101,13 @@ struct Target {
 }
 
 /// Starts and ends slots as subscriptions come, change and go.
-async fn supervise(settings: WebhookSettings, post: Arc<Post>, handle: Handle, stop: Stop) {
+async fn supervise(
+    settings: WebhookSettings,
+    post: Arc<Post>,
+    handle: Handle,
+    stop: Stop,
+    meter: Meter,
+) {
     let mut changed = handle.subscriptions_changed();
     let mut current: BTreeMap<Box<str>, (Target, CancellationToken)> = BTreeMap::new();
     let mut slots = JoinSet::new();
@@ -128,6 +147,7 @@ async fn supervise(settings: WebhookSettings, post: Arc<Post>, handle: Handle, s
                     handle: handle.connection(),
                     end: end.clone(),
                     rest: Arc::clone(&rest),
+                    meter: meter.clone(),
                 };
                 slots.spawn(slot.run());
             }
@@ -166,6 +186,7 @@ struct Slot {
     end: CancellationToken,
     /// Until when the address asked for rest, for all slots of it.
     rest: Arc<Mutex<Option<Instant>>>,
+    meter: Meter,
 }
 
 impl Slot {
@@ -217,7 +238,9 @@ impl Slot {
         let call = self
             .post
             .call(&self.target.push, &self.name, &self.handle, &delivery, wait);
+        let began = Instant::now();
         let answered = call.await;
+        self.meter.attempt(answered.result(), began.elapsed());
         let (name, attempt) = (&*self.name, delivery.attempt);
         let how = match answered {
             Answered::Taken(status) => {

@@ -108,6 +108,13 @@ impl Exchange {
                 self.places
                     .change(place, |place, _| place.configure(settings));
             }
+            Record::CardPut {
+                at,
+                party,
+                source,
+                card,
+            } => self.directory.put(at, &party, source, card),
+            Record::CardRemoved { party, source, .. } => self.directory.remove(&party, source),
             Record::PlacePaused { place, is_paused } => {
                 self.places.change(place, |place, _| place.pause(is_paused));
             }

@@ -3,6 +3,7 @@
 use crate::claims::Claims;
 use crate::dedupe::Dedupe;
 use crate::delivery::Fences;
+use crate::directory::Directory;
 use crate::listen::Channels;
 use crate::loop_guard::LoopGuard;
 use crate::places::Places;
@@ -25,7 +26,11 @@ pub struct Exchange {
     pub(crate) channels: Channels,
     pub(crate) fences: Fences,
     pub(crate) loop_guard: LoopGuard,
+<<<<<<< HEAD
     pub(crate) claims: Claims,
+=======
+    pub(crate) directory: Directory,
+>>>>>>> main
     /// The last record that state was rebuilt from.
     pub(crate) recovered_to: u64,
 }
@@ -51,8 +56,13 @@ pub struct Counts {
     pub tasks_open: usize,
     /// Tasks in memory that have ended.
     pub tasks_finished: usize,
+<<<<<<< HEAD
     /// Conflicts over claims that nobody has resolved.
     pub blockers_open: usize,
+=======
+    /// Agents of the directory.
+    pub agents: usize,
+>>>>>>> main
 }
 
 impl Exchange {
@@ -69,7 +79,11 @@ impl Exchange {
             channels: Channels::default(),
             fences: Fences::default(),
             loop_guard: LoopGuard::default(),
+<<<<<<< HEAD
             claims: Claims::default(),
+=======
+            directory: Directory::default(),
+>>>>>>> main
             recovered_to: 0,
         }
     }
@@ -87,7 +101,11 @@ impl Exchange {
             dead: self.places.dead(),
             tasks_open: self.tasks.open_count(),
             tasks_finished: self.tasks.finished_count(),
+<<<<<<< HEAD
             blockers_open: self.claims.open_count(),
+=======
+            agents: self.directory.count(),
+>>>>>>> main
         }
     }
 

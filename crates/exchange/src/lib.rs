@@ -15,6 +15,8 @@
 //! | `loop_guard` | which message ends a loop and goes to nobody |
 //! | `configure` | how a place delivers, and whether it does |
 //! | `seen` | which keys of older messages are in memory, and which are asked for elsewhere |
+//! | `directory` | cards of agents, and whether each is there |
+//! | `owed` | what is owed, for those who look |
 //! | `retain` | what old messages are still owed, and letting go of them |
 //! | `apply` | the same state again, from records |
 //! | `snapshot` | the state as bytes, and back |
@@ -27,6 +29,7 @@ mod dead_letters;
 mod dedupe;
 mod delivery;
 mod delivery_settings;
+mod directory;
 mod exchange;
 mod expire;
 mod fail;
@@ -35,6 +38,7 @@ mod listen;
 mod loop_guard;
 mod matcher;
 mod outcome;
+mod owed;
 mod place;
 mod places;
 mod publish;
@@ -55,10 +59,12 @@ pub use dead_letters::DeadLetter;
 pub use dedupe::{First, FrozenKeys, Key, Older, OlderUnreadable};
 pub use delivery::{DeliveryId, Lease, Settle};
 pub use delivery_settings::{DeliverySettings, Order};
+pub use directory::{AgentQuery, AgentView, CardSource, DirectoryLimits, Presence};
 pub use exchange::{Counts, Exchange};
 pub use listen::ChannelId;
 pub use loop_guard::{LoopLimit, LoopLimits, Step, Stop};
 pub use outcome::{Notice, Outcome};
+pub use owed::OwedDelivery;
 pub use place::{Consumer, DeliveryState, PlaceId, PlaceName};
 pub use publish::{Publication, RecipientState, inboxes_of_lines};
 pub use push::Push;

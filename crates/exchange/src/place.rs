@@ -16,7 +16,7 @@ use conversations::Conversations;
 use foldhash::fast::FixedState;
 use lanes::Lanes;
 use protocol::{Party, Priority, Retry, Timestamp};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -317,6 +317,29 @@ impl Place {
             self.dead.first_key_value().map(|(at, _)| *at),
         ];
         first.into_iter().flatten().min()
+    }
+
+    /// The first `max` messages from a sequence on that are owed here and not dead, in order. What is
+    /// parked is in no order by sequence, so of that only the least are kept.
+    pub(crate) fn owed_from(&self, first: u64, max: usize) -> Vec<u64> {
+        let mut parked = BinaryHeap::new();
+        for one in self.conversations.iter() {
+            if one.sequence >= first {
+                parked.push(one.sequence);
+                if parked.len() > max {
+                    parked.pop();
+                }
+            }
+        }
+        let mut owed = parked.into_vec();
+        owed.extend(self.lanes.from(first, max));
+        let held = self.held.range(first..).map(|(sequence, _)| *sequence);
+        owed.extend(held.take(max));
+        let resting = self.resting.range(first..).map(|(sequence, _)| *sequence);
+        owed.extend(resting.take(max));
+        owed.sort_unstable();
+        owed.truncate(max);
+        owed
     }
 
     /// The messages before `first` that are owed or dead here.

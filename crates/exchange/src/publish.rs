@@ -2,7 +2,8 @@
 //!
 //! The order matters: a repeat is recognised before its move is judged, so that a repeated task event
 //! is a duplicate and not an illegal move; and everything that can be refused is refused before
-//! anything changes. Nothing here reads the envelope.
+//! anything changes. Nothing here reads the envelope, except
+//! that the directory takes up what an announcement says of its sender.
 
 mod route;
 
@@ -130,6 +131,7 @@ impl Exchange {
         envelope: Bytes,
         origin: Option<&str>,
     ) -> Result<Publication, Rejection> {
+        self.saw(now, &header.sender);
         let known = match self.dedupe.standing(&header)? {
             Standing::Repeat(first) => {
                 let mut repeat = repeat(first.sequence);
@@ -178,6 +180,7 @@ impl Exchange {
         if let Some(stop) = &stop {
             self.stop(now, sequence, &header, stop, &mut route, &mut then);
         }
+        self.take_announcement(now, &header, &envelope, &mut then);
         let channels = self.channels.matching(&header);
         let record = Record::Published {
             at: now,

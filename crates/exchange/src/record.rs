@@ -14,12 +14,15 @@
 //! redriven              1 | place | at | sequence
 //! place configured      1 | place | kind of name | name | settings
 //! place paused          1 | place | paused
+//! card put              1 | at | party | source | card as JSON
+//! card removed          1 | at | party | sources
 //! ```
 //!
 //! The envelope comes last and untouched, so that a reader slices it out of the record without a
 //! copy. The head holds the whole header except what the AEP flow machine acts on, which is read
 //! again from the envelope when state is rebuilt.
 
+mod cards;
 pub(crate) mod delivery;
 mod coordination;
 mod published;
@@ -30,11 +33,12 @@ pub(crate) mod wire;
 mod tests;
 
 use crate::delivery_settings::DeliverySettings;
+use crate::directory::CardSource;
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use crate::push::Push;
 use bytes::Bytes;
-use protocol::{Filter, Header, Party, Timestamp, json};
+use protocol::{Card, Filter, Header, Party, Timestamp, json};
 use std::sync::Arc;
 use wire::{ReadRecord as _, Reader, put_text, put_varint};
 
@@ -149,6 +153,26 @@ pub enum Record {
         /// Whether it stopped.
         is_paused: bool,
     },
+    /// An agent's card of one source is this from now on.
+    CardPut {
+        /// When.
+        at: Timestamp,
+        /// The agent.
+        party: Party,
+        /// Where the card comes from.
+        source: CardSource,
+        /// The card.
+        card: Arc<Card>,
+    },
+    /// An agent has no card of a source any more.
+    CardRemoved {
+        /// When.
+        at: Timestamp,
+        /// The agent.
+        party: Party,
+        /// The source; `None` for all.
+        source: Option<CardSource>,
+    },
 }
 
 /// How an attempt failed.
@@ -242,6 +266,10 @@ impl Record {
     pub const PLACE_CONFIGURED: u8 = 8;
     /// The journal's kind byte of [`Record::PlacePaused`].
     pub const PLACE_PAUSED: u8 = 9;
+    /// The journal's kind byte of [`Record::CardPut`].
+    pub const CARD_PUT: u8 = 10;
+    /// The journal's kind byte of [`Record::CardRemoved`].
+    pub const CARD_REMOVED: u8 = 11;
 
     /// The journal's kind byte.
     #[must_use]
@@ -256,6 +284,8 @@ impl Record {
             Self::Redriven { .. } => Self::REDRIVEN,
             Self::PlaceConfigured { .. } => Self::PLACE_CONFIGURED,
             Self::PlacePaused { .. } => Self::PLACE_PAUSED,
+            Self::CardPut { .. } => Self::CARD_PUT,
+            Self::CardRemoved { .. } => Self::CARD_REMOVED,
         }
     }
 
@@ -291,7 +321,9 @@ impl Record {
             | Self::SubscriptionPut { .. }
             | Self::SubscriptionRemoved { .. }
             | Self::PlaceConfigured { .. }
-            | Self::PlacePaused { .. } => None,
+            | Self::PlacePaused { .. }
+            | Self::CardPut { .. }
+            | Self::CardRemoved { .. } => None,
         }
     }
 
@@ -361,6 +393,7 @@ impl Record {
             | Self::Redriven { .. }
             | Self::PlaceConfigured { .. }
             | Self::PlacePaused { .. } => delivery::encode(self, out),
+            Self::CardPut { .. } | Self::CardRemoved { .. } => cards::encode(self, out),
         }
     }
 
@@ -379,6 +412,7 @@ impl Record {
             Self::SUBSCRIPTION_REMOVED => Self::SubscriptionRemoved {
                 id: reader.place()?,
             },
+            Self::CARD_PUT | Self::CARD_REMOVED => cards::decode(kind, &mut reader)?,
             _ => delivery::decode(kind, &mut reader)?,
         };
         reader.end()?;

@@ -1,6 +1,7 @@
 //! The limits and times an exchange works with.
 
 use crate::delivery_settings::DeliverySettings;
+use crate::directory::DirectoryLimits;
 use crate::loop_guard::LoopLimits;
 use protocol::task::Limits as TaskLimits;
 
@@ -22,6 +23,8 @@ pub struct Settings {
     pub fan_out_max: usize,
     /// How many tasks stay in memory.
     pub tasks: TaskLimits,
+    /// How far the directory goes.
+    pub directory: DirectoryLimits,
 }
 
 impl Default for Settings {
@@ -35,6 +38,7 @@ impl Default for Settings {
             places_max: 1_000_000,
             fan_out_max: 10_000,
             tasks: TaskLimits::default(),
+            directory: DirectoryLimits::default(),
         }
     }
 }

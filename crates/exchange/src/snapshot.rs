@@ -5,7 +5,7 @@
 //! Equal states give equal bytes.
 //!
 //! ```text
-//! 1 | for each part: tag u8 | version u8 | length u64 | bytes
+//! 2 | for each part: tag u8 | version u8 | length u64 | bytes
 //! ```
 //!
 //! To add a part: implement [`Part`] beside the state it keeps, with the next free tag, and name it
@@ -18,14 +18,21 @@ mod flow;
 mod subscriptions;
 mod tasks;
 
+<<<<<<< HEAD
 use crate::claims::Claims;
+=======
+use crate::directory::Directory;
+>>>>>>> main
 use crate::exchange::Exchange;
 use crate::settings::Settings;
 use protocol::wire::{Reader, WireError};
 use std::fmt;
 
 /// The version of the frame around the parts.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// The version before there was a directory. It is still read.
+const WITHOUT_DIRECTORY: u8 = 1;
 
 /// One part of the state.
 pub(crate) trait Part: Sized {
@@ -70,7 +77,11 @@ impl Exchange {
         put(&mut out, &self.places);
         put(&mut out, &self.subscriptions);
         put(&mut out, &self.loop_guard);
+<<<<<<< HEAD
         put(&mut out, &self.claims);
+=======
+        put(&mut out, &self.directory);
+>>>>>>> main
         out
     }
 
@@ -84,8 +95,9 @@ impl Exchange {
             part: "frame",
             what,
         };
-        if reader.byte().map_err(frame)? != VERSION {
-            return Err(frame(WireError("expected version 1")));
+        let version = reader.byte().map_err(frame)?;
+        if version != VERSION && version != WITHOUT_DIRECTORY {
+            return Err(frame(WireError("expected version 1 or 2")));
         }
         let exchange = Self {
             dedupe: get(&mut reader, &settings)?,
@@ -94,10 +106,16 @@ impl Exchange {
             places: get(&mut reader, &settings)?,
             subscriptions: get(&mut reader, &settings)?,
             loop_guard: get(&mut reader, &settings)?,
+<<<<<<< HEAD
             // A snapshot of before there were claims ends here.
             claims: match reader.end() {
                 Ok(()) => Claims::default(),
                 Err(_) => get(&mut reader, &settings)?,
+=======
+            directory: match version {
+                WITHOUT_DIRECTORY => Directory::default(),
+                _ => get(&mut reader, &settings)?,
+>>>>>>> main
             },
             ..Self::new(settings)
         };

@@ -12,6 +12,7 @@ use crate::record::Record;
 use foldhash::fast::FixedState;
 use protocol::{Code, Fault, Filter, Header, Party, Rejection};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
@@ -242,6 +243,23 @@ impl Exchange {
             .by_name
             .keys()
             .filter_map(|name| self.subscription(name))
+            .collect()
+    }
+
+    /// Up to `max` durable subscriptions whose names come after one and begin with `prefix`, in order.
+    #[must_use]
+    pub fn subscriptions_after(
+        &self,
+        after: &str,
+        prefix: &str,
+        max: usize,
+    ) -> Vec<SubscriptionView> {
+        let from: (Bound<&str>, Bound<&str>) = (Bound::Excluded(after), Bound::Unbounded);
+        let names = self.subscriptions.by_name.range::<str, _>(from);
+        names
+            .take_while(|(name, _)| name.starts_with(prefix))
+            .take(max)
+            .filter_map(|(name, _)| self.subscription(name))
             .collect()
     }
 

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod agent;
 pub mod ask;
 pub mod backup;
 pub mod bench;
@@ -23,6 +24,7 @@ pub mod sub;
 pub mod tail;
 pub mod task;
 pub mod trace;
+pub mod translate;
 pub mod validate;
 pub mod version;
 

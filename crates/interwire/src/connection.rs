@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use client::{Client, Trust};
+use protocol::DialectName;
 use std::path::{Path, PathBuf};
 
 /// The options of every verb that talks to an exchange.
@@ -63,6 +64,21 @@ pub struct Connection {
         help_heading = "Exchange"
     )]
     pub key: Option<PathBuf>,
+}
+
+/// In which dialect a reader wants to be told.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Translate {
+    /// Show messages in this dialect: aee, aep or uai. One that cannot be said there is shown as it was sent
+    #[arg(long, value_name = "DIALECT", value_parser = crate::command::validate::dialect)]
+    translate: Option<DialectName>,
+}
+
+impl Translate {
+    /// The dialect that was asked for.
+    pub fn dialect(self) -> Option<DialectName> {
+        self.translate
+    }
 }
 
 impl Connection {

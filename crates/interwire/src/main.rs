@@ -76,12 +76,19 @@ enum Verb {
     /// List, create, pause and remove durable subscriptions
     #[command(subcommand)]
     Sub(command::sub::Action),
+    /// List, show, register and remove agents of the directory
+    #[command(subcommand)]
+    Agent(command::agent::Action),
+    /// Find agents by what they can do
+    Find(command::agent::Search),
     /// List, show, deliver again and drop dead letters
     #[command(subcommand)]
     Dlq(command::dlq::Action),
     /// Serve an MCP host over standard input and output
     #[cfg(feature = "mcp")]
     Mcp(command::mcp::Arguments),
+    /// Write envelopes in another dialect
+    Translate(command::translate::Arguments),
     /// Say what is right and wrong with envelopes, offline
     Validate(command::validate::Arguments),
     /// Judge this implementation by a conformance suite
@@ -123,9 +130,12 @@ impl Verb {
             Self::Trace(arguments) => command::trace::run(arguments).await,
             Self::Replay(arguments) => command::replay::run(arguments).await,
             Self::Sub(action) => command::sub::run(action).await,
+            Self::Agent(action) => command::agent::run(action).await,
+            Self::Find(search) => command::agent::find(search).await,
             Self::Dlq(action) => command::dlq::run(action).await,
             #[cfg(feature = "mcp")]
             Self::Mcp(arguments) => command::mcp::run(arguments).await,
+            Self::Translate(arguments) => command::translate::run(arguments).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,
             Self::Config(action) => command::config::run(action),

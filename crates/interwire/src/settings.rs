@@ -31,6 +31,8 @@ pub struct Plan {
     pub log_json: bool,
     /// Files for TLS; none of them for a plain listener.
     pub tls: TlsFiles,
+    /// The folder of schemas of intents; empty for none.
+    pub schemas: PathBuf,
     /// The broker's settings; its storage follows from `data` and the durability.
     pub broker: broker::Settings,
     /// The HTTP door's settings.
@@ -62,6 +64,7 @@ impl Default for Plan {
             log: "info".into(),
             log_json: false,
             tls: TlsFiles::default(),
+            schemas: PathBuf::new(),
             broker: broker::Settings::default(),
             http: doors::http::HttpSettings::default(),
             #[cfg(feature = "mcp")]

@@ -9,7 +9,7 @@ pub mod uai;
 use crate::fault::Class;
 use crate::json::{self, Value};
 use crate::replay;
-use crate::{Code, DialectName, Fault, Header, Rejection, Rules};
+use crate::{Code, DialectName, Fault, Header, Rejection, Rules, translate};
 
 /// One wire format.
 pub trait Dialect: Sync {
@@ -139,6 +139,7 @@ fn read_with(dialect: &dyn Dialect, doc: Value<'_>, rules: &Rules) -> Reading {
     let mut reading = dialect.read(doc, rules);
     reading.dialect = Some(dialect.name());
     if let Some(header) = &mut reading.header {
+        translate::resolve(header);
         // What acknowledges a message is caused by it, also when it does not say so twice.
         if header.cause.is_none() {
             header.cause = header.settles.as_ref().map(|settled| settled.id.clone());

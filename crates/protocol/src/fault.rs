@@ -3,7 +3,7 @@
 //! A code is stable, never reused, and has a page `docs/faults/<code>.md`. Validation collects every
 //! [`Fault`] in document order; it never stops at the first.
 //!
-//! Long because it is one table.
+//! long because: the list of codes is one table.
 
 use std::fmt;
 
@@ -175,6 +175,7 @@ codes! {
         UndeclaredField = "undeclared_field", "a member that the protocol does not declare";
         IdentityMalformed = "identity_malformed", "the identifier is not well formed";
         NumberNotInteroperable = "number_not_interoperable", "an integer beyond 2^53 - 1 cannot be canonicalised";
+        NotTranslatable = "not_translatable", "the other dialect has no word for what the envelope says";
         // AEE.
         TierNotMet = "tier_not_met", "the envelope has too few fields for the admission policy";
         ReplyToMissing = "reply_to_missing", "a result or error must name the message it answers";
@@ -220,6 +221,7 @@ codes! {
         // Requests.
         FilterMalformed = "filter_malformed", "the filter cannot be read";
         FilterEmpty = "filter_empty", "the filter must name at least one of type, source, target, topic";
+        PayloadInvalid = "payload_invalid", "the payload is not what its intent's schema allows";
         NotARequest = "not_a_request", "the envelope asks for nothing that could be waited for";
         UnknownSetting = "unknown_setting", "the configuration names a key that does not exist";
     }

@@ -21,6 +21,7 @@
 
 pub mod base64;
 pub mod canonical;
+mod card;
 pub mod cloudevents;
 pub mod coordination;
 pub mod dialect;
@@ -38,9 +39,11 @@ mod settlement;
 pub mod shape;
 pub mod task;
 mod timestamp;
+pub mod translate;
 pub mod verdict;
 pub mod wire;
 
+pub use card::{Announcement, Card, LEASE_MS, Skill, announcement};
 pub use coordination::Coordination;
 pub use dialect::{Dialect, Reading, Tiers, decode, decode_value};
 pub use digest::{Digest, digest};

@@ -5,7 +5,11 @@ use prost::Message as _;
 use std::path::Path;
 
 /// What the door serves: reflection tells clients of these and of nothing else.
-const FILES: [&str; 1] = ["interwire/v1/exchange.proto"];
+const FILES: [&str; 3] = [
+    "interwire/v1/exchange.proto",
+    "harmovela/v1/transport.proto",
+    "aep/v1/transport.proto",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

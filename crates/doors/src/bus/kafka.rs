@@ -237,8 +237,12 @@ impl Door {
             }
         }
         if let Some(offsets) = last {
-            let commit = move || drop(reader.commit(&offsets, CommitMode::Sync));
-            let committed = tokio::task::spawn_blocking(commit);
+            let (done, committed) = tokio::sync::oneshot::channel();
+            // A thread that nobody waits for: without brokers the client never comes back from this.
+            std::thread::spawn(move || {
+                drop(reader.commit(&offsets, CommitMode::Sync));
+                drop(done.send(()));
+            });
             drop(tokio::time::timeout(ASK_WAIT, committed).await);
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::call::{Answer, Call, set_header, typed};
 use super::messages;
 use super::problem::{self, bad_request};
 use super::query::Query;
+use super::rendering::As;
 use super::subscriptions::below;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -33,6 +34,8 @@ pub(crate) enum Shape {
     /// As they are.
     #[default]
     Envelope,
+    /// In that dialect.
+    In(DialectName),
     /// As events in their JSON form.
     Structured(DataForm),
     /// The envelope as the body, the attributes as headers.
@@ -43,12 +46,13 @@ impl Shape {
     /// From `as=` and `data=`, or from `Accept`.
     pub(crate) fn wanted(query: &mut Query, headers: &HeaderMap) -> Result<Self, Rejection> {
         let parse = |word: &str| match word {
-            "envelope" => Some(Self::Envelope),
+            "envelope" | "native" => Some(Self::Envelope),
             "cloudevents" => Some(Self::Structured(DataForm::Json)),
             "cloudevents-binary" => Some(Self::Binary),
-            _ => None,
+            _ => DialectName::parse(word).map(Self::In),
         };
-        let named = query.word("as", parse, "envelope, cloudevents or cloudevents-binary")?;
+        let expected = "native, aee, aep, uai, cloudevents or cloudevents-binary";
+        let named = query.word("as", parse, expected)?;
         let form = query.word("data", DataForm::parse, "json or base64")?;
         let shape = named.unwrap_or_else(|| {
             if is_accepted(headers) {
@@ -60,7 +64,7 @@ impl Shape {
         match (shape, form) {
             (Self::Structured(_), Some(form)) => Ok(Self::Structured(form)),
             (shape, None) => Ok(shape),
-            (Self::Envelope | Self::Binary, Some(_)) => Err(bad_request(
+            (Self::Envelope | Self::In(_) | Self::Binary, Some(_)) => Err(bad_request(
                 "/data",
                 "expected `data` only with events in their JSON form",
             )),
@@ -68,19 +72,26 @@ impl Shape {
     }
 
     /// As [`Self::wanted`], where an answer has room for several.
-    pub(crate) fn of_many(
-        query: &mut Query,
-        headers: &HeaderMap,
-    ) -> Result<Option<DataForm>, Rejection> {
+    pub(crate) fn of_many(query: &mut Query, headers: &HeaderMap) -> Result<Many, Rejection> {
         match Self::wanted(query, headers)? {
-            Self::Envelope => Ok(None),
-            Self::Structured(form) => Ok(Some(form)),
+            Self::Envelope => Ok(Many::Envelopes(None)),
+            Self::In(dialect) => Ok(Many::Envelopes(Some(dialect))),
+            Self::Structured(form) => Ok(Many::Events(form)),
             Self::Binary => Err(bad_request(
                 "/as",
-                "expected `as` to be envelope or cloudevents: the binary form has one event in an answer",
+                "expected `as` to be native, aee, aep, uai or cloudevents: the binary form has one event in an answer",
             )),
         }
     }
+}
+
+/// How an answer carries several envelopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Many {
+    /// As they are, or in one dialect.
+    Envelopes(As),
+    /// As events.
+    Events(DataForm),
 }
 
 /// Whether the caller asks for events by media type.
@@ -341,17 +352,22 @@ pub(crate) fn deliveries(handle: &Handle, deliveries: &[Delivery], form: DataFor
 }
 
 /// The answer that is one message.
-pub(crate) fn answer(
-    handle: &Handle,
-    entry: &Entry,
-    shape: Shape,
-) -> axum::http::Response<axum::body::Body> {
+pub(crate) fn answer(handle: &Handle, entry: &Entry, shape: Shape) -> Answer {
     if let Shape::Structured(form) = shape {
         let mut out = Vec::with_capacity(entry.envelope.len() + 512);
         write(&mut out, handle, entry, form);
-        return typed(StatusCode::OK, EVENT, out);
+        return Ok(typed(StatusCode::OK, EVENT, out));
     }
-    let mut response = typed(StatusCode::OK, "application/json", entry.envelope.clone());
+    let wanted = match shape {
+        Shape::In(dialect) => Some(dialect),
+        Shape::Envelope | Shape::Structured(_) | Shape::Binary => None,
+    };
+    let shown = entry.shown_in(wanted);
+    if let Some(fault) = shown.untranslated {
+        return Err(fault.clone().into());
+    }
+    let envelope = shown.envelope.clone();
+    let mut response = typed(StatusCode::OK, "application/json", envelope);
     if shape == Shape::Binary {
         for attribute in cloudevents::attributes(&entry.header, &context(handle, entry)) {
             if attribute.name == "datacontenttype" {
@@ -365,5 +381,5 @@ pub(crate) fn answer(
         }
     }
     set_header(&mut response, "vary", "accept");
-    response
+    Ok(response)
 }

@@ -104,7 +104,7 @@ fn delivery(call: &Call) -> Result<DeliveryId, Rejection> {
 }
 
 /// The place that is asked for: `inbox=agent.b`, `subscription=audit`, or either as `place=inbox/agent.b`.
-fn place(query: &mut Query) -> Result<Option<PlaceName>, Rejection> {
+pub(crate) fn place(query: &mut Query) -> Result<Option<PlaceName>, Rejection> {
     let inbox = |text: &str| PlaceName::Inbox(Party::parse(text));
     let subscription = |text: &str| PlaceName::Subscription(text.into());
     let parse = |text: &str| match text.split_once('/') {

@@ -3,6 +3,7 @@
 use super::call::{Answer, Call, json, no_content};
 use super::members::Members;
 use super::problem;
+use super::rendering::{self, As};
 use axum::http::StatusCode;
 use broker::{Delivery, DeliveryId, Departure, Handle, Outcome, Settle};
 use protocol::json::{Limits, Value, push_string, read};
@@ -249,7 +250,7 @@ async fn settle(call: Call, verdict: Verdict) -> Answer {
 }
 
 /// Appends the members of one delivery, without braces: the envelope comes last and unchanged.
-pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Delivery) {
+pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Delivery, wanted: As) {
     let Delivery {
         id,
         attempt,
@@ -264,17 +265,20 @@ pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Deliv
         handle.cursor(entry)
     );
     push_string(&mut head, &entry.header.id);
-    head.push_str(",\"envelope\":");
+    head.push(',');
+    let shown = entry.shown_in(wanted);
+    rendering::write_note(&mut head, wanted, shown);
+    head.push_str("\"envelope\":");
     out.extend_from_slice(head.as_bytes());
-    out.extend_from_slice(&entry.envelope);
+    out.extend_from_slice(shown.envelope);
 }
 
 /// Appends a list of deliveries.
-pub(crate) fn write_list(out: &mut Vec<u8>, handle: &Handle, deliveries: &[Delivery]) {
+pub(crate) fn write_list(out: &mut Vec<u8>, handle: &Handle, deliveries: &[Delivery], wanted: As) {
     out.push(b'[');
     for (at, delivery) in deliveries.iter().enumerate() {
         out.extend_from_slice(if at > 0 { b",{" } else { b"{" });
-        write_members(out, handle, delivery);
+        write_members(out, handle, delivery, wanted);
         out.push(b'}');
     }
     out.push(b']');

@@ -1,6 +1,7 @@
 //! What every request of this door shares.
 
 use super::consumers::Consumers;
+use super::harmovela::api::Desk;
 use super::meter::Meter;
 use super::{HttpSettings, Stop};
 use crate::session::Host;
@@ -40,6 +41,8 @@ pub(crate) struct Door {
     pub mcp: crate::mcp::http::Sessions,
     /// AEP sessions.
     pub sessions: Host,
+    /// What was read through the AEP daemon's API.
+    pub desk: Arc<Desk>,
 }
 
 impl Door {
@@ -57,6 +60,7 @@ impl Door {
         let sessions = Host::new(handle.clone(), settings.sessions(), stop.clone());
         Self {
             sessions,
+            desk: Arc::new(Desk::new()),
             handle,
             settings,
             stop,

@@ -1,7 +1,7 @@
 //! Pulling deliveries: from a party's inbox or from a durable subscription.
 
 use super::call::{Answer, Call, typed};
-use super::cloudevents::{self, Shape};
+use super::cloudevents::{self, Many, Shape};
 use super::deliveries::write_list;
 use super::door::Door;
 use super::query::Query;
@@ -41,7 +41,7 @@ pub(crate) async fn subscription(call: Call) -> Answer {
 async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let settings = &call.door.settings;
     let max = settings.page_max as u64;
-    let wanted = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
+    let most = query.number("max", PULL_DEFAULT.min(max), 1..=max)?;
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
     let consumer = consumers::from_query(&mut query)?;
     let form = Shape::of_many(&mut query, &call.parts.headers)?;
@@ -49,19 +49,19 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let pull = Pull {
         place,
         consumer,
-        max: usize::try_from(wanted).unwrap_or(usize::MAX),
+        max: usize::try_from(most).unwrap_or(usize::MAX),
         wait: Duration::from_millis(wait),
     };
     let (door, peer) = (call.door, call.peer);
     let pulled = pull.run(&door, &peer.handle).await?;
     let mut response = match form {
-        Some(form) => {
+        Many::Events(form) => {
             let events = cloudevents::deliveries(&door.handle, &pulled, form);
             typed(StatusCode::OK, cloudevents::BATCH, events)
         }
-        None => {
+        Many::Envelopes(wanted) => {
             let mut out = b"{\"deliveries\":".to_vec();
-            write_list(&mut out, &door.handle, &pulled);
+            write_list(&mut out, &door.handle, &pulled, wanted);
             out.push(b'}');
             typed(StatusCode::OK, "application/json", out)
         }

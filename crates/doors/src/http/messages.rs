@@ -2,10 +2,10 @@
 
 use super::body::{Media, read_whole};
 use super::call::{Answer, Call, json, set_header, typed};
-use super::cloudevents::{self, Shape};
+use super::cloudevents::{self, Many, Shape};
 use super::problem::bad_request;
 use super::stream::on_gap;
-use super::{full, percent, publish_lines};
+use super::{full, percent, publish_lines, rendering};
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use broker::{From, OnGap, Receipt};
@@ -95,16 +95,24 @@ pub(crate) async fn message(call: Call) -> Answer {
     };
     let shape = Shape::wanted(&mut query, &call.parts.headers)?;
     query.finish()?;
+    if is_full && matches!(shape, Shape::In(_)) {
+        let detail = "expected `as` without `view=full`, which shows what was sent";
+        return Err(bad_request("/as", detail));
+    }
     let handle = &call.peer.handle;
     let entry = handle.find(call.param("id"), sender).await?;
     let mut response = if is_full {
         let full = full::write(handle, &handle.fate(Arc::clone(&entry)).await?);
         typed(StatusCode::OK, "application/json", full)
     } else {
-        cloudevents::answer(handle, &entry, shape)
+        cloudevents::answer(handle, &entry, shape)?
     };
     set_header(&mut response, CURSOR, &handle.cursor(&entry).to_string());
-    set_header(&mut response, DIALECT, entry.header.dialect.as_str());
+    let dialect = match shape {
+        Shape::In(dialect) => dialect,
+        Shape::Envelope | Shape::Structured(_) | Shape::Binary => entry.header.dialect,
+    };
+    set_header(&mut response, DIALECT, dialect.as_str());
     Ok(response)
 }
 
@@ -129,11 +137,19 @@ pub(crate) async fn page(call: Call) -> Answer {
         room = room.saturating_sub(page.entries.len());
         for entry in &page.entries {
             match form {
-                Some(form) => {
+                Many::Events(form) => {
                     lines.push(if lines.is_empty() { b'[' } else { b',' });
                     cloudevents::write(&mut lines, handle, entry, form);
                 }
-                None => push_line(&mut lines, &entry.envelope),
+                Many::Envelopes(wanted) => {
+                    let shown = entry.shown_in(wanted);
+                    match shown.untranslated {
+                        None => push_line(&mut lines, shown.envelope),
+                        Some(fault) => {
+                            push_line(&mut lines, &rendering::untranslated(fault, entry));
+                        }
+                    }
+                }
             }
         }
         if room == 0 || page.is_last || lines.len() >= bytes_max {
@@ -149,11 +165,11 @@ pub(crate) async fn page(call: Call) -> Answer {
         }
     }
     let media = match form {
-        Some(_) => {
+        Many::Events(_) => {
             lines.extend_from_slice(if lines.is_empty() { b"[]" } else { b"]" });
             cloudevents::BATCH
         }
-        None => "application/x-ndjson",
+        Many::Envelopes(_) => "application/x-ndjson",
     };
     let mut response = typed(StatusCode::OK, media, lines);
     response

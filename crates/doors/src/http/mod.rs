@@ -5,6 +5,7 @@
 //! refused. The door keeps no message: readers hold a place in the journal, and what they are sent is
 //! shared. It knows no principals yet: bind it to a loopback address.
 
+pub(crate) mod agents;
 pub(crate) mod ask;
 mod body;
 pub(crate) mod call;
@@ -36,6 +37,7 @@ mod publish_lines;
 mod query;
 mod receipts;
 mod refuge;
+pub(crate) mod rendering;
 mod routes;
 mod server;
 mod settings;
@@ -48,6 +50,7 @@ pub(crate) mod task_json;
 mod task_stream;
 mod tasks;
 mod tls;
+mod translate;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};

@@ -27,6 +27,8 @@ pub(crate) struct Peer {
     is_late: AtomicBool,
     /// Whether it was told that it is too slow, or was cut for it.
     is_slow: AtomicBool,
+    /// Whether the connection broke, so that what was written last may not have arrived.
+    pub is_broken: Arc<AtomicBool>,
     /// Its place among all connections, until nobody uses it any more.
     _room: Option<OwnedSemaphorePermit>,
 }
@@ -58,6 +60,7 @@ impl Peer {
             stall: settings.write_stall(),
             is_late: AtomicBool::new(false),
             is_slow: AtomicBool::new(false),
+            is_broken: Arc::default(),
             _room: room,
         }
     }

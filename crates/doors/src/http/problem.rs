@@ -33,15 +33,24 @@ pub(crate) fn response(rejection: &Rejection, request_id: &str) -> Response<Body
 /// Appends the problem document of `rejection`. `prefix` is put before every pointer: it says where
 /// in the sent document the refused part stands.
 pub(crate) fn write(out: &mut String, rejection: &Rejection, prefix: &str, instance: Option<&str>) {
+    let status = rejection.code().class().http_status();
+    write_as(out, rejection, prefix, instance, status, "errors");
+}
+
+/// As [`write`], where a door has a status of its own for it, or means something else by `errors`.
+pub(crate) fn write_as(
+    out: &mut String,
+    rejection: &Rejection,
+    prefix: &str,
+    instance: Option<&str>,
+    status: u16,
+    list: &str,
+) {
     let first = rejection.first();
     let code = first.code;
     let _ = write!(out, "{{\"type\":\"urn:interwire:fault:{code}\",\"title\":");
     push_string(out, code.title());
-    let _ = write!(
-        out,
-        ",\"status\":{},\"detail\":",
-        code.class().http_status()
-    );
+    let _ = write!(out, ",\"status\":{status},\"detail\":");
     push_string(out, &first.detail);
     if let Some(instance) = instance {
         out.push_str(",\"instance\":");
@@ -58,7 +67,7 @@ pub(crate) fn write(out: &mut String, rejection: &Rejection, prefix: &str, insta
     if let Some((earliest, head)) = rejection.kept() {
         let _ = write!(out, ",\"earliest\":\"{earliest}\",\"head\":\"{head}\"");
     }
-    out.push_str(",\"errors\":[");
+    let _ = write!(out, ",\"{list}\":[");
     for (place, fault) in rejection.all().enumerate() {
         if place > 0 {
             out.push(',');

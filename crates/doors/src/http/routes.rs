@@ -8,8 +8,9 @@ use super::meter::RequestLabels;
 use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
-    ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi,
-    operations, origin, places, receipts, socket, stream, subscriptions, tasks, validate,
+    agents, ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi,
+    operations, origin, places, receipts, socket, stream, subscriptions, tasks, translate,
+    validate,
 };
 use axum::Router;
 use axum::body::Body;
@@ -149,8 +150,22 @@ routes! {
         "Let go of a dead letter";
     Post "/v1/dead-letters/{delivery}/redrive" "redrive" dead_letters::redrive,
         "Deliver a dead letter again";
+    Get "/v1/agents" "agents" agents::list,
+        "Find agents of the directory";
+    Get "/v1/agents/{party}" "agent" agents::show,
+        "One agent of the directory: its cards, and whether it is there";
+    Put "/v1/agents/{party}" "put_agent" agents::put,
+        "Register an agent's card, ours or one of A2A";
+    Delete "/v1/agents/{party}" "remove_agent" agents::remove,
+        "Take an agent out of the directory";
+    Get "/v1/agents/{party}/agent-card.json" "agent_card" agents::card,
+        "An agent's A2A card";
+    Get "/.well-known/agent-card.json" "own_card" agents::own_card,
+        "The A2A card of the exchange itself";
     Post "/v1/validate" "validate" validate::validate,
         "The verdict on one envelope, or on many as lines";
+    Post "/v1/translate" "translate" translate::translate,
+        "One envelope in another dialect";
     Post "/mcp" "mcp" mcp::mcp,
         "Call a tool or read a resource as an MCP host";
     Get "/mcp" "mcp_stream" mcp::mcp,
@@ -169,6 +184,50 @@ routes! {
         "Publish events as the AEP binding takes them";
     Post "/aep/events" "aep_ingest" harmovela::ingest,
         "Publish events as the AEP binding takes them, under the older name";
+    Get "/harmovela/api/healthz" "harmovela_api_healthz" harmovela::api::health,
+        "Whether work is taken, with the delivery counters, as the AEP daemon says";
+    Post "/harmovela/api/events" "harmovela_api_publish" harmovela::api::publish,
+        "Publish one AEP event, as the AEP daemon takes it";
+    Get "/harmovela/api/stats" "harmovela_api_stats" harmovela::api::stats,
+        "The delivery counters of the AEP daemon";
+    Get "/harmovela/api/pending" "harmovela_api_pending" harmovela::api::pending,
+        "What places owe, record by record";
+    Get "/harmovela/api/dlq" "harmovela_api_dlq" harmovela::api::dead_letters,
+        "Dead letters, record by record";
+    Post "/harmovela/api/subscriptions" "harmovela_api_subscribe" harmovela::api::create,
+        "Make a durable subscription for AEP events";
+    Get "/harmovela/api/subscriptions" "harmovela_api_subscriptions" harmovela::api::list,
+        "The subscriptions that were made here";
+    Get "/harmovela/api/subscriptions/{id}" "harmovela_api_subscription" harmovela::api::show,
+        "One subscription that was made here";
+    Delete "/harmovela/api/subscriptions/{id}" "harmovela_api_unsubscribe" harmovela::api::remove,
+        "Remove a subscription that was made here, and what waits in it";
+    Get "/harmovela/api/subscriptions/{id}/events" "harmovela_api_subscription_events" harmovela::api::read,
+        "Read what waits in a subscription, at most 100 events";
+    Get "/harmovela/api/subscriptions/{id}/stream" "harmovela_api_subscription_stream" harmovela::api::stream,
+        "Follow a subscription as server-sent events";
+    Get "/aep/api/healthz" "aep_api_healthz" harmovela::api::health,
+        "Whether work is taken, with the delivery counters, as the AEP daemon says, under the older name";
+    Post "/aep/api/events" "aep_api_publish" harmovela::api::publish,
+        "Publish one AEP event, as the AEP daemon takes it, under the older name";
+    Get "/aep/api/stats" "aep_api_stats" harmovela::api::stats,
+        "The delivery counters of the AEP daemon, under the older name";
+    Get "/aep/api/pending" "aep_api_pending" harmovela::api::pending,
+        "What places owe, record by record, under the older name";
+    Get "/aep/api/dlq" "aep_api_dlq" harmovela::api::dead_letters,
+        "Dead letters, record by record, under the older name";
+    Post "/aep/api/subscriptions" "aep_api_subscribe" harmovela::api::create,
+        "Make a durable subscription for AEP events, under the older name";
+    Get "/aep/api/subscriptions" "aep_api_subscriptions" harmovela::api::list,
+        "The subscriptions that were made here, under the older name";
+    Get "/aep/api/subscriptions/{id}" "aep_api_subscription" harmovela::api::show,
+        "One subscription that was made here, under the older name";
+    Delete "/aep/api/subscriptions/{id}" "aep_api_unsubscribe" harmovela::api::remove,
+        "Remove a subscription that was made here, and what waits in it, under the older name";
+    Get "/aep/api/subscriptions/{id}/events" "aep_api_subscription_events" harmovela::api::read,
+        "Read what waits in a subscription, at most 100 events, under the older name";
+    Get "/aep/api/subscriptions/{id}/stream" "aep_api_subscription_stream" harmovela::api::stream,
+        "Follow a subscription as server-sent events, under the older name";
     Get "/v1/openapi.json" "openapi" openapi::openapi,
         "This description";
     Get "/healthz" "healthz" operations::healthz,
@@ -248,7 +307,7 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
         route.verb.as_str(),
         &request_id,
         start,
-        answer,
+        answer.map_err(|refused| (refused, route.path)),
     )
 }
 
@@ -271,7 +330,14 @@ async fn other_method(
         Err(Fault::new(Code::MethodNotAllowed, "", "OPENAPI", detail).into())
     };
     let method = if is_options { "OPTIONS" } else { "other" };
-    let mut response = finish(&door, path, method, &request_id, start, answer);
+    let mut response = finish(
+        &door,
+        path,
+        method,
+        &request_id,
+        start,
+        answer.map_err(|refused| (refused, path)),
+    );
     set_header(&mut response, "allow", &allow);
     response
 }
@@ -289,19 +355,20 @@ async fn no_route(door: Arc<Door>, request: Request) -> Response<Body> {
         "other",
         &request_id,
         Instant::now(),
-        Err(refused),
+        Err((refused, request.uri().path())),
     )
 }
 
 /// Gives the answer its request id, counts it and logs one line: refusals always, the rest on
-/// demand, because one line per publish would cost more than the publish.
+/// demand, because one line per publish would cost more than the publish. The path of what was refused
+/// says in which shape it is refused.
 fn finish(
     door: &Door,
     route: &'static str,
     method: &'static str,
     request_id: &RequestId,
     start: Instant,
-    answer: Answer,
+    answer: Result<Response<Body>, (Rejection, &str)>,
 ) -> Response<Body> {
     let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
     let mut response = match answer {
@@ -310,10 +377,11 @@ fn finish(
             tracing::debug!(%request_id, method, route, status, micros, "answered");
             response
         }
-        Err(rejection) => {
+        Err((rejection, path)) => {
             let rejection = door.advise(rejection);
             log_refusal(&rejection, method, route, request_id, micros);
-            problem::response(&rejection, request_id.as_str())
+            let refuse = harmovela::api::refusal_of(path).unwrap_or(problem::response);
+            refuse(&rejection, request_id.as_str())
         }
     };
     let status = response.status().as_u16();

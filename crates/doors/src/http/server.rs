@@ -59,9 +59,8 @@ pub async fn serve_with(
     register(&mut door.registry);
     let door = Arc::new(door);
     let host = Arc::new(Host::new(&door));
-    let sessions = door.sessions.clone();
-    // Aside: nobody who connects has to wait for it.
-    tokio::spawn(async move { sessions.recall().await });
+    // Aside: only who opens a session has to wait for it.
+    tokio::spawn(door.sessions.recall());
     tokio::select! {
         never = accept(&listener, &host) => match never {},
         () = drain(&door) => {}

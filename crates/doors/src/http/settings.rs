@@ -111,7 +111,7 @@ impl HttpSettings {
     /// What the sessions of this door are told.
     pub(crate) fn sessions(&self) -> SessionSettings {
         SessionSettings {
-            transports: vec!["websocket", "sse"],
+            transports: vec!["websocket", "sse", "grpc"],
             heartbeat_ms: self.session_heartbeat_ms,
             resume_ms: self.session_resume_ms,
             subscriptions_max: self.socket_readers_max,

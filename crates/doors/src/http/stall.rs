@@ -9,6 +9,7 @@ use super::peer::Peer;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
@@ -47,7 +48,7 @@ impl<S> StallGuard<S> {
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
-            return written;
+            return self.noted(written);
         }
         let peer = &self.peer;
         let waiting = self.waiting.get_or_insert_with(|| {
@@ -78,7 +79,15 @@ impl<S> StallGuard<S> {
             self.meter.slow_consumers.inc();
             tracing::warn!("slow consumer, cut");
         }
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        self.noted(Poll::Ready(Err(io::ErrorKind::TimedOut.into())))
+    }
+
+    /// Notes that the link failed. The library above ends an idle connection without a word about it.
+    fn noted<T>(&self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if matches!(done, Poll::Ready(Err(_))) {
+            self.peer.is_broken.store(true, Ordering::Release);
+        }
+        done
     }
 }
 
@@ -88,7 +97,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buffer)
+        let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
+        self.noted(read)
     }
 }
 

@@ -5,12 +5,13 @@
 //! is not queued for it. What it cannot get is told as an event `gap` before what comes after it.
 
 use super::call::{Answer, Call, set_header, typed};
-use super::cloudevents::{self, Shape};
+use super::cloudevents::{self, Many, Shape};
 use super::door::{Door, RequestId};
 use super::meter::Open;
 use super::peer::{Owed, Peer};
 use super::problem;
 use super::query::Query;
+use super::rendering::{self, As};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use broker::{Batch, Cursor, Entry, Follow, From, Handle, Mode, OnGap, Tail};
@@ -35,23 +36,35 @@ pub(crate) async fn open(call: Call) -> Answer {
     let mut query = call.query()?;
     let from = query.take("from")?;
     let follow = follow(&mut query)?;
-    let form = Shape::of_many(&mut query, &call.parts.headers)?;
+    let form = match Shape::of_many(&mut query, &call.parts.headers)? {
+        Many::Envelopes(wanted) => Form::In(wanted),
+        Many::Events(form) => Form::Own(cloudevent(form)),
+    };
     let filter = query.filter()?;
     let from = match last_event_id(&call.parts.headers) {
         Some(id) => From::Cursor(id),
         None => from.map_or(From::Latest, |text| From::parse(&text)),
     };
     let tail = call.peer.handle.follow(filter, &from, follow).await?;
-    Ok(answer(call, tail, form.map(cloudevent)))
+    Ok(answer(call, tail, form))
 }
 
 /// How one message is written, where it is not written as everybody's. Few ask for such, so they are not
 /// kept for everyone.
 pub(crate) type Write = fn(&Handle, &Entry) -> Bytes;
 
+/// How messages are written.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// As they are, or in that dialect.
+    In(As),
+    /// As another binding wants it.
+    Own(Write),
+}
+
 /// The answer to a reader that has its place.
-pub(crate) fn answer(call: Call, tail: Tail, write: Option<Write>) -> Response<Body> {
-    let reader = Reader::new(call.door, call.peer, call.request_id, tail, write);
+pub(crate) fn answer(call: Call, tail: Tail, form: Form) -> Response<Body> {
+    let reader = Reader::new(call.door, call.peer, call.request_id, tail, form);
     let body = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -100,7 +113,7 @@ struct Reader {
     /// When the last chunk was given to the connection.
     given: Option<Instant>,
     phase: Phase,
-    write: Option<Write>,
+    form: Form,
     _owed: Owed,
     _open: Open,
 }
@@ -118,7 +131,7 @@ impl Reader {
         peer: Arc<Peer>,
         request_id: RequestId,
         tail: Tail,
-        write: Option<Write>,
+        form: Form,
     ) -> Self {
         let period = door.settings.keep_alive();
         let mut keep_alive = interval_at(Instant::now() + period, period);
@@ -136,7 +149,7 @@ impl Reader {
             keep_alive,
             given: None,
             phase: Phase::Opening,
-            write,
+            form,
             _owed: owed,
             _open: open,
         }
@@ -232,10 +245,12 @@ impl Reader {
             && let Some(entry) = self.ready.pop_front()
         {
             let handle = &self.door.handle;
-            match self.write {
-                Some(write) => chunk.extend_from_slice(&write(handle, &entry)),
-                None => chunk.extend_from_slice(&entry.event_frame(|entry| event(handle, entry))),
-            }
+            let frame = match self.form {
+                Form::In(None) => entry.event_frame(|entry| event(handle, entry)),
+                Form::In(wanted) => event_in(handle, &entry, wanted),
+                Form::Own(write) => write(handle, &entry),
+            };
+            chunk.extend_from_slice(&frame);
             self.cursor = handle.cursor(&entry);
             count += 1;
         }
@@ -276,6 +291,21 @@ pub(crate) fn event(handle: &Handle, entry: &Entry) -> Bytes {
     let mut head = String::with_capacity(48);
     let _ = writeln!(head, "id: {}", handle.cursor(entry));
     frame(&head, &entry.envelope)
+}
+
+/// The event of one message in another dialect; `untranslated` with the reason and the message as it was
+/// sent, when that cannot say it.
+fn event_in(handle: &Handle, entry: &Entry, wanted: As) -> Bytes {
+    let shown = entry.shown_in(wanted);
+    let cursor = handle.cursor(entry).to_string();
+    match shown.untranslated {
+        None => frame(&format!("id: {cursor}\n"), shown.envelope),
+        Some(fault) => named(
+            "untranslated",
+            &cursor,
+            &rendering::untranslated(fault, entry),
+        ),
+    }
 }
 
 /// Writes events whose data are CloudEvents.

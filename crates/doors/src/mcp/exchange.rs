@@ -131,6 +131,13 @@ pub trait Exchange: Clone + Send + Sync + 'static {
     /// Tasks, the newest first.
     fn tasks(&self, limit: usize) -> impl Future<Output = Result<Value, Refusal>> + Send;
 
+    /// Agents of the directory with these words in their name or cards, offline ones too.
+    fn agents(
+        &self,
+        words: &str,
+        limit: usize,
+    ) -> impl Future<Output = Result<Value, Refusal>> + Send;
+
     /// All durable subscriptions.
     fn subscriptions(&self) -> impl Future<Output = Result<Value, Refusal>> + Send;
 

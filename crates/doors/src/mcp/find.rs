@@ -1,17 +1,16 @@
 //! `find`: who can be written to, as far as the exchange knows.
 //!
-//! There is no directory yet. What is known: who announced what it can do (AEP
-//! `capabilities.declared`, UAI-1 capability statements), who asked for tasks or worked on them, whose
-//! inbox a durable subscription feeds, and what waits in an inbox. A party that never did any of that
-//! is not listed, and can still be written to.
+//! What is known: the cards and the presence of agents in the directory, who asked for tasks or worked
+//! on them, whose inbox a durable subscription feeds, and what waits in an inbox. A party that never
+//! did any of that is not listed, and can still be written to.
 
 use super::arguments::Arguments;
-use super::{Exchange, Refusal, summary};
+use super::{Exchange, Refusal};
 use protocol::Party;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Announcements and tasks that are looked at.
+/// Agents and tasks that are looked at.
 const LOOKED_AT_MAX: usize = 1_000;
 
 /// Parties in one answer.
@@ -20,8 +19,8 @@ const FOUND_MAX: usize = 50;
 /// What is known of one party.
 #[derive(Debug, Default)]
 struct Known {
-    /// Its newest announcement.
-    announced: Option<Value>,
+    /// What the directory says of it.
+    listed: Option<Map<String, Value>>,
     asked_for: u64,
     worked_on: u64,
     open: u64,
@@ -35,7 +34,7 @@ pub(super) async fn run(
     let query = arguments.text("query");
     arguments.finish()?;
     let mut parties: BTreeMap<String, Known> = BTreeMap::new();
-    announced(exchange, &mut parties).await?;
+    listed(exchange, &mut parties).await?;
     tasks(exchange, &mut parties).await?;
     subscriptions(exchange, &mut parties).await?;
     let wanted: Vec<String> = query
@@ -65,26 +64,18 @@ pub(super) async fn run(
     Ok(json!({ "agents": agents, "more": has_more }))
 }
 
-async fn announced(
+/// Agents of the directory: their cards, and whether they are there.
+async fn listed(
     exchange: &impl Exchange,
     parties: &mut BTreeMap<String, Known>,
 ) -> Result<(), Refusal> {
-    let filter = [
-        "capabilities.declared",
-        "capabilities.changed",
-        "uai.capability.statement.v1",
-    ]
-    .map(|kind| ("type".to_owned(), kind.to_owned()));
-    for envelope in exchange.page(filter.to_vec(), LOOKED_AT_MAX).await? {
-        let Some(header) = summary::header(&envelope, exchange) else {
+    let page = exchange.agents("", LOOKED_AT_MAX).await?;
+    for agent in list(&page, "agents") {
+        let Some(party) = agent.get("party").and_then(Value::as_str) else {
             continue;
         };
-        let doc: Value = serde_json::from_slice(&envelope).unwrap_or_default();
-        let content = doc.get("payload").or_else(|| doc.get("body")).cloned();
-        let known = parties
-            .entry(header.sender.as_str().to_owned())
-            .or_default();
-        known.announced = content;
+        let known = parties.entry(party.to_owned()).or_default();
+        known.listed = agent.as_object().cloned();
     }
     Ok(())
 }
@@ -138,8 +129,8 @@ fn describe(party: &str, known: &Known) -> Map<String, Value> {
     out.insert("party".into(), party.into());
     let parsed = Party::parse(party);
     out.insert("kind".into(), json!(parsed.kind()));
-    if let Some(announced) = &known.announced {
-        out.insert("announced".into(), announced.clone());
+    for (name, value) in known.listed.iter().flatten() {
+        out.insert(name.clone(), value.clone());
     }
     out.insert(
         "tasks".into(),

@@ -4,8 +4,10 @@ use super::{Delivered, Ended, Exchange, Pairs, Refusal, Settling, TraceForm};
 use crate::http::deliveries::Settlement;
 use crate::http::door::Door;
 use crate::http::inbox::Pull;
-use crate::http::{ask, places, subscriptions, task_json};
-use broker::{From, Handle, PlaceName, Settle, TaskNews, TraceQuery, TraceStyle};
+use crate::http::{agents, ask, places, subscriptions, task_json};
+use broker::{
+    AgentQuery, From, Handle, PlaceName, Presence, Settle, TaskNews, TraceQuery, TraceStyle,
+};
 use bytes::Bytes;
 use protocol::task::TaskFilter;
 use protocol::{Code, Filter, Party, Timestamp};
@@ -191,6 +193,16 @@ impl Exchange for Local {
     async fn tasks(&self, limit: usize) -> Result<Value, Refusal> {
         let tasks = self.handle.tasks(TaskFilter::default(), limit).await?;
         Ok(read(&task_json::list(&self.handle, &tasks, false)))
+    }
+
+    async fn agents(&self, words: &str, limit: usize) -> Result<Value, Refusal> {
+        let query = AgentQuery {
+            words: words.into(),
+            presence: Presence::ALL.to_vec(),
+            ..AgentQuery::default()
+        };
+        let page = self.handle.agents(query, None, limit).await?;
+        Ok(read(&agents::page_text(&page)))
     }
 
     async fn subscriptions(&self) -> Result<Value, Refusal> {

@@ -164,7 +164,7 @@ pub(super) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         tool(
             "find",
             "Find agents and tools",
-            "List parties that the exchange knows, with what they announced they can do, how much they \
+            "List parties that the exchange knows, with what they can do, whether they are there, how much they \
              work on, and how much waits for them. A party that has never said or done anything is not \
              listed, and can still be written to.",
             json!({
@@ -182,7 +182,11 @@ pub(super) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
                         "properties": {
                             "party": { "type": "string" },
                             "kind": { "type": ["string", "null"] },
-                            "announced": {},
+                            "presence": { "type": "string", "enum": ["online", "stale", "offline"] },
+                            "last_seen": { "type": ["string", "null"] },
+                            "skills": { "type": "array", "items": { "type": "string" } },
+                            "intents": { "type": "array", "items": { "type": "string" } },
+                            "cards": { "type": "object", "description": "What it says of itself, by where that comes from." },
                             "tasks": { "type": "object" },
                             "subscriptions": { "type": "array", "items": { "type": "string" } },
                             "waiting": { "type": ["integer", "null"] }

@@ -84,6 +84,11 @@ impl<F: Frames> Peer<F> {
                 result,
             } => self.stands(name, about, result).await,
             Done::Pulled { name, pulled } => self.pulled(name, pulled).await,
+            Done::Overhears { tail } => {
+                self.overhears(tail);
+                Ok(())
+            }
+            Done::Overheard { tail, batch } => self.overheard(tail, batch).await,
             Done::Over => Ok(()),
         }
     }
@@ -319,7 +324,9 @@ impl<F: Frames> Peer<F> {
         if is_sent && entry.sequence > since {
             return Ok(());
         }
-        Ok(self.frames.send(entry.envelope.clone()).await?)
+        self.frames.send(entry.envelope.clone()).await?;
+        self.frames.reached(self.handle.cursor(entry));
+        Ok(())
     }
 
     fn follow_on(&mut self, name: Name, mut tail: Box<Tail>) {
@@ -418,7 +425,9 @@ impl<F: Frames> Peer<F> {
             let text = self.machine.redelivered(now, &header.id, delivery.attempt);
             self.say(text).await?;
         }
-        Ok(self.frames.send(entry.envelope.clone()).await?)
+        self.frames.send(entry.envelope.clone()).await?;
+        self.frames.reached(self.handle.cursor(entry));
+        Ok(())
     }
 
     /// What asks for no acknowledgement is done when it was sent.

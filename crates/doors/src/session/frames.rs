@@ -1,6 +1,6 @@
 //! The seam between a session and its transport: whole text frames, both ways.
 
-use broker::Feed;
+use broker::{Cursor, Feed};
 use bytes::Bytes;
 use std::any::Any;
 
@@ -54,6 +54,10 @@ pub trait Frames: Send {
     /// Whether the transport can ask a peer for a sign of life, so that silence means something.
     const HAS_PINGS: bool;
 
+    /// Whether a peer that does not say what it wants hears everything, as on the sockets of the AEP
+    /// daemon.
+    const OVERHEARS: bool = false;
+
     /// The next frame. Cancelling the wait loses nothing.
     fn next(&mut self) -> impl Future<Output = Heard> + Send;
 
@@ -68,6 +72,11 @@ pub trait Frames: Send {
 
     /// The last frame, and the end.
     fn close(self, goodbye: Goodbye) -> impl Future<Output = ()> + Send;
+
+    /// Everything up to `cursor` was sent. For transports whose last word says how far they came.
+    fn reached(&mut self, cursor: Cursor) {
+        let _ = cursor;
+    }
 
     /// A reader begins on this connection; what is returned is dropped when it ends. For transports
     /// that judge by it whether a peer is too slow.

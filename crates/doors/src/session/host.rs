@@ -35,9 +35,10 @@ impl Host {
     }
 
     /// Looks for what sessions of an earlier run left behind. They can be resumed for as long as any
-    /// other; then it is removed. Call it once, when the exchange is open.
-    pub async fn recall(&self) {
-        self.registry.recall().await;
+    /// other; then it is removed. Call it once, when the exchange is open, and let the future run:
+    /// sessions are opened when it is done.
+    pub fn recall(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.registry.recall()
     }
 
     /// What this exchange can do, with the compressions that the connection has.

@@ -10,6 +10,7 @@ mod frames;
 mod held;
 mod host;
 mod lines;
+mod overhear;
 mod pair;
 mod parting;
 mod peer;

@@ -4,13 +4,14 @@ use super::deliver::Readers;
 use super::frames::{Broken, Frames, Goodbye, Heard};
 use super::held::Held;
 use super::host::{Host, random};
+use super::overhear::Overheard;
 use super::registry::Claim;
 use super::work::{Done, Work};
 use broker::{Handle, Published, Settle, Submission, label};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::session::{About, Accepted, Ending, Machine, Step, Verdict};
-use protocol::{Code, DialectName, Fault, Rejection, Timestamp};
+use protocol::{Code, DialectName, Fault, Party, Rejection, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,6 +96,7 @@ pub(super) struct Peer<F> {
     pub(super) held: Held,
     pub(super) readers: Readers,
     pub(super) work: Work,
+    pub(super) overheard: Overheard,
     /// Its name as a consumer, and the key of its durable subscriptions without a session.
     pub(super) own_name: Arc<str>,
     pub(super) claim: Option<Claim>,
@@ -105,6 +107,8 @@ pub(super) struct Peer<F> {
     submit: mpsc::UnboundedSender<(u64, Published)>,
     keep_alive: Interval,
     heard: Instant,
+    /// Who opened the session or said what it can do.
+    speaker: Option<Party>,
     began: (Instant, Timestamp),
 }
 
@@ -122,7 +126,9 @@ impl<F: Frames> Peer<F> {
             capabilities,
             host.settings.subscriptions_max,
         );
+        let overheard = Overheard::new(F::OVERHEARS, handle.head());
         Self {
+            overheard,
             host,
             handle,
             frames,
@@ -139,6 +145,7 @@ impl<F: Frames> Peer<F> {
             submit,
             keep_alive,
             heard: Instant::now(),
+            speaker: None,
             began,
         }
     }
@@ -169,6 +176,7 @@ impl<F: Frames> Peer<F> {
             }
             let has_room = self.pending.len() < self.host.settings.in_flight_max.max(1);
             let due = self.due();
+            let overhears = self.overheard.due();
             let taken = self.claim.as_ref().map(|claim| claim.taken.clone());
             let taken = async {
                 match taken {
@@ -190,6 +198,7 @@ impl<F: Frames> Peer<F> {
                     let steps = self.machine.tick(self.now());
                     self.carry_out(steps).await?;
                 }
+                () = sleep_until(overhears.unwrap_or(due)), if overhears.is_some() => self.overhear(),
                 () = taken => return Err(End::Taken),
                 () = self.host.stop.draining() => {}
                 () = self.host.end.cancelled() => return Err(End::Cut),
@@ -221,6 +230,10 @@ impl<F: Frames> Peer<F> {
             Heard::Unreadable(goodbye) => Err(End::Unreadable(goodbye)),
             Heard::Alive => {
                 self.machine.heard(now);
+                if let Some(party) = self.speaker.clone() {
+                    // It fails only when the exchange is gone, which is found out elsewhere.
+                    let _ = self.handle.saw(party).await;
+                }
                 Ok(())
             }
             Heard::Binary => {
@@ -237,7 +250,15 @@ impl<F: Frames> Peer<F> {
                     self.handle.count(dialect, fault.code.as_str());
                     tracing::info!(code = %fault.code, pointer = fault.pointer, "frame refused");
                 }
+                let told = to_the_exchange(&reading);
                 let steps = self.machine.hear(now, &text, reading);
+                if let Some(header) = told {
+                    self.speaker = Some(header.sender.clone());
+                    let is_published = |step: &Step| matches!(step, Step::Publish { .. });
+                    if !steps.iter().any(is_published) {
+                        let _ = self.handle.hear(header, text.clone()).await;
+                    }
+                }
                 self.carry_out_of(steps, Some(&text)).await
             }
         }
@@ -251,6 +272,7 @@ impl<F: Frames> Peer<F> {
         // Opening a session gives steps of its own, which come first.
         let mut steps: std::collections::VecDeque<Step> = steps.into();
         while let Some(step) = steps.pop_front() {
+            self.overheard.heed(&step);
             match step {
                 Step::Say(text) => {
                     // Answers come in the order of what they answer.
@@ -377,6 +399,7 @@ impl<F: Frames> Peer<F> {
         let now = self.now();
         let text = match &result {
             Ok(receipt) => {
+                self.overheard.note_own(receipt.cursor.sequence);
                 let (cursor, receipt) = (receipt.cursor.to_string(), receipt.to_json());
                 let accepted = Accepted {
                     cursor: &cursor,
@@ -426,4 +449,13 @@ impl<F: Frames> Peer<F> {
         }
         Ok(self.frames.ping().await?)
     }
+}
+
+/// The facts of what is said to the exchange itself and is not published, such as what an agent can do.
+fn to_the_exchange(reading: &protocol::Reading) -> Option<protocol::Header> {
+    let header = reading.header.as_ref()?;
+    let family = header.kind.split('.').next();
+    let is_control =
+        header.dialect == DialectName::Aep && matches!(family, Some("session" | "capabilities"));
+    (is_control && reading.faults.is_empty()).then(|| header.clone())
 }

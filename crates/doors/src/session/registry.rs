@@ -32,6 +32,8 @@ struct Sessions {
     parked: HashMap<String, (u64, Instant, Parked)>,
     /// Durable subscriptions of an earlier run.
     left: HashMap<String, Vec<Subscription>>,
+    /// Whether they are being looked for; until then nobody can be told that there are none.
+    is_recalling: bool,
 }
 
 /// An open session's hold on its key.
@@ -59,13 +61,37 @@ impl Registry {
         }
     }
 
-    /// Finds what an earlier run left behind, and gives it up when nobody comes for it.
-    pub(super) async fn recall(self: &Arc<Self>) {
-        let Ok(views) = self.handle.subscriptions().await else {
-            return;
-        };
+    /// Finds what an earlier run left behind, and gives it up when nobody comes for it. From this call on
+    /// sessions are opened only when it has been found: one that came earlier would not be resumed, and
+    /// would lose its subscription to the clearing up.
+    pub(super) fn recall(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
+        self.sessions.lock().is_recalling = true;
+        let registry = Arc::clone(self);
+        async move {
+            let left = registry.left_behind().await;
+            let is_any = !left.is_empty();
+            {
+                let mut sessions = registry.sessions.lock();
+                sessions.left = left;
+                sessions.is_recalling = false;
+            }
+            registry.changed.notify_waiters();
+            if is_any {
+                tokio::spawn(async move {
+                    sleep(registry.resume).await;
+                    let left = std::mem::take(&mut registry.sessions.lock().left);
+                    for (key, subscriptions) in left {
+                        registry.remove(&key, &subscriptions).await;
+                    }
+                });
+            }
+        }
+    }
+
+    /// Durable subscriptions of sessions, by the session's key.
+    async fn left_behind(&self) -> HashMap<String, Vec<Subscription>> {
         let mut left: HashMap<String, Vec<Subscription>> = HashMap::new();
-        for view in views {
+        for view in self.handle.subscriptions().await.unwrap_or_default() {
             let Some((key, id)) = view
                 .name
                 .strip_prefix(PREFIX)
@@ -76,22 +102,23 @@ impl Registry {
             let subscription = Machine::recalled(id, view.filter);
             left.entry(key.to_owned()).or_default().push(subscription);
         }
-        if left.is_empty() {
-            return;
-        }
-        self.sessions.lock().left = left;
-        let registry = Arc::clone(self);
-        tokio::spawn(async move {
-            sleep(registry.resume).await;
-            let left = std::mem::take(&mut registry.sessions.lock().left);
-            for (key, subscriptions) in left {
-                registry.remove(&key, &subscriptions).await;
+        left
+    }
+
+    /// Waits until it is known what an earlier run left behind.
+    async fn recalled(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if !self.sessions.lock().is_recalling {
+                return;
             }
-        });
+            changed.await;
+        }
     }
 
     /// Opens a session: the old connection, if there is one, lets go first.
     pub(super) async fn claim(&self, source: &str, session: &str) -> (Claim, Option<Parked>) {
+        self.recalled().await;
         let key = key(source, session);
         let handed_over = async {
             loop {

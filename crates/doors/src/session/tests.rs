@@ -84,3 +84,84 @@ async fn a_session_runs_between_two_ends_in_memory() {
     assert!(!session.await.unwrap());
     broker.close().await;
 }
+
+/// A peer of a session with heartbeats, on a clock that jumps to what is due.
+struct Beating {
+    ours: super::Pair,
+    session: tokio::task::JoinHandle<bool>,
+    broker: Broker,
+}
+
+impl Beating {
+    async fn open(settings: SessionSettings, wish: &str) -> Self {
+        let broker = Broker::open(Settings::default(), 7).unwrap();
+        let host = Host::new(broker.handle(), settings, Stop::new());
+        let (ours, theirs) = pair();
+        let session = tokio::spawn(run(host, broker.handle().connection(), &[], theirs));
+        let mut peer = Self {
+            ours,
+            session,
+            broker,
+        };
+        peer.say("session.opened", wish).await;
+        assert_eq!(peer.kind().await.as_deref(), Some("session.ready"));
+        peer
+    }
+
+    async fn say(&mut self, kind: &str, payload: &str) {
+        let text = format!(
+            r#"{{"spec_version":"0.2","id":"e","type":"{kind}","source":"agent:a","created_at":"2026-07-01T12:00:00Z","payload":{payload}}}"#
+        );
+        self.ours.send(text.into()).await.unwrap();
+    }
+
+    /// The type of what comes next; nothing at the end.
+    async fn kind(&mut self) -> Option<String> {
+        let Heard::Text(text) = self.ours.next().await else {
+            return None;
+        };
+        let event: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        Some(event["type"].as_str().unwrap().to_owned())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_beats_stays_and_one_that_falls_silent_ends_after_three_intervals() {
+    let wish = r#"{"session_id":"s","heartbeat_interval_ms":1000}"#;
+    let mut peer = Beating::open(SessionSettings::default(), wish).await;
+    for _ in 0..20 {
+        assert_eq!(peer.kind().await.as_deref(), Some("session.heartbeat"));
+        peer.say("session.heartbeat", "{}").await;
+    }
+    let mut beats = 0;
+    let last = loop {
+        match peer.kind().await.as_deref() {
+            Some("session.heartbeat") => beats += 1,
+            other => break other.map(str::to_owned),
+        }
+    };
+    assert_eq!(last.as_deref(), Some("session.error"));
+    // Both sides beat once an interval: two more, and with the third the silence is three long.
+    assert_eq!(beats, 2);
+    assert_eq!(peer.kind().await, None);
+    assert!(!peer.session.await.unwrap());
+    peer.broker.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_named_no_interval_hears_heartbeats_and_is_not_judged_by_them() {
+    let settings = SessionSettings {
+        heartbeat_ms: 1_000,
+        ..SessionSettings::default()
+    };
+    let mut peer = Beating::open(settings, r#"{"session_id":"s"}"#).await;
+    for _ in 0..20 {
+        assert_eq!(peer.kind().await.as_deref(), Some("session.heartbeat"));
+    }
+    peer.say("session.closed", "{}").await;
+    assert_eq!(peer.kind().await.as_deref(), Some("event.acknowledged"));
+    assert_eq!(peer.kind().await.as_deref(), Some("session.closed"));
+    drop(peer.ours);
+    assert!(!peer.session.await.unwrap());
+    peer.broker.close().await;
+}

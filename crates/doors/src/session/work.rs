@@ -37,6 +37,13 @@ pub(super) enum Done {
         name: Name,
         pulled: Result<Vec<Delivery>, Rejection>,
     },
+    /// A connection that said nothing of what it wants overhears from now on, or cannot.
+    Overhears { tail: Result<Box<Tail>, Rejection> },
+    /// Something was overheard.
+    Overheard {
+        tail: Box<Tail>,
+        batch: Result<Batch, Rejection>,
+    },
     /// Something that has no answer is done, or was given up.
     Over,
 }

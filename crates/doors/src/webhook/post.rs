@@ -39,6 +39,17 @@ pub(super) enum Answered {
     },
 }
 
+impl Answered {
+    /// As the metrics name it.
+    pub(super) const fn result(&self) -> &'static str {
+        match self {
+            Self::Taken(_) => "taken",
+            Self::Gone => "gone",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}
+
 impl Post {
     pub(super) fn new(settings: &WebhookSettings) -> Result<Self, String> {
         let mut roots = rustls::RootCertStore::empty();

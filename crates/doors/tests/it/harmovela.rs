@@ -15,7 +15,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    async fn of(world: &World) -> Self {
+    pub async fn of(world: &World) -> Self {
         Self::at(world, "/harmovela", "harmovela-0.2").await
     }
 
@@ -31,29 +31,42 @@ impl Peer {
         Self { inner }
     }
 
-    async fn send(&mut self, text: &str) {
+    pub async fn send(&mut self, text: &str) {
         within(self.inner.send(Message::text(text))).await.unwrap();
     }
 
     async fn frame(&mut self) -> Message {
+        self.lasting().await.expect("a frame")
+    }
+
+    /// The next frame; nothing when the link broke.
+    async fn lasting(&mut self) -> Option<Message> {
         loop {
-            let frame = within(self.inner.next()).await.expect("a frame").unwrap();
+            let frame = within(self.inner.next()).await?.ok()?;
             if !matches!(frame, Message::Ping(_) | Message::Pong(_)) {
-                return frame;
+                return Some(frame);
             }
         }
     }
 
-    async fn text(&mut self) -> String {
+    pub async fn text(&mut self) -> String {
         self.frame().await.into_text().unwrap().to_string()
     }
 
-    async fn event(&mut self) -> Value {
+    /// The next event; nothing when the connection was closed or broke.
+    pub async fn event_or_end(&mut self) -> Option<Value> {
+        let Message::Text(text) = self.lasting().await? else {
+            return None;
+        };
+        Some(serde_json::from_str(&text).unwrap())
+    }
+
+    pub async fn event(&mut self) -> Value {
         serde_json::from_str(&self.text().await).unwrap()
     }
 
     /// The next event, which must be of that type.
-    async fn expect(&mut self, kind: &str) -> Value {
+    pub async fn expect(&mut self, kind: &str) -> Value {
         let event = self.event().await;
         assert_eq!(event["type"], kind, "{event}");
         event
@@ -66,13 +79,13 @@ impl Peer {
         }
     }
 
-    async fn open(&mut self, source: &str, payload: Value) -> Value {
+    pub async fn open(&mut self, source: &str, payload: Value) -> Value {
         self.send(&event("evt_open", "session.opened", source, payload))
             .await;
         self.expect("session.ready").await
     }
 
-    async fn subscribe(&mut self, source: &str, payload: Value) -> Value {
+    pub async fn subscribe(&mut self, source: &str, payload: Value) -> Value {
         self.send(&event("evt_sub", "subscription.requested", source, payload))
             .await;
         self.expect("subscription.created").await
@@ -85,7 +98,7 @@ pub fn event(id: &str, kind: &str, source: &str, payload: Value) -> String {
     .to_string()
 }
 
-fn to(id: &str, target: &str, mode: Option<&str>) -> String {
+pub fn to(id: &str, target: &str, mode: Option<&str>) -> String {
     let mut event: Value =
         serde_json::from_str(&event(id, "agent.message.sent", "agent:a", json!({"n": 1}))).unwrap();
     event["target"] = target.into();
@@ -115,7 +128,10 @@ async fn both_spellings_of_the_handshake_tell_what_is_true() {
     let capabilities = &ready["payload"]["capabilities"];
     assert_eq!(capabilities["protocol"], "harmovela");
     assert_eq!(capabilities["compression"], json!([]));
-    assert_eq!(capabilities["transports"], json!(["websocket", "sse"]));
+    assert_eq!(
+        capabilities["transports"],
+        json!(["websocket", "sse", "grpc"])
+    );
     peer.send(&event(
         "evt_9",
         "session.closed",
@@ -364,5 +380,45 @@ async fn lines_are_taken_with_a_result_each_and_a_stream_resumes_by_event_id() {
     }
     let answer = world.post("/aep/events", "application/json", "{").await;
     assert_eq!(answer.status, 400);
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_says_nothing_hears_every_event_of_others() {
+    let world = World::start().await;
+    let mut listener = Peer::of(&world).await;
+    let mut speaker = Peer::of(&world).await;
+    // Other dialects are not what such a peer reads.
+    world
+        .publish(&crate::world::aee("m-1", "agent.b", "{}"))
+        .await;
+    for id in ["evt_1", "evt_2"] {
+        speaker.send(&to(id, "agent:nobody", None)).await;
+        assert_eq!(
+            speaker.expect("event.acknowledged").await["causation_id"],
+            id
+        );
+        assert_eq!(listener.text().await, to(id, "agent:nobody", None));
+    }
+    // Who speaks hears others, too, and not itself.
+    listener.send(&to("evt_3", "agent:nobody", None)).await;
+    assert_eq!(speaker.text().await, to("evt_3", "agent:nobody", None));
+    assert_eq!(
+        listener.expect("event.acknowledged").await["causation_id"],
+        "evt_3"
+    );
+    // Who says what it wants gets that, and no more.
+    let wanted = json!({"types": "memory.*"});
+    listener.subscribe("agent:l", wanted).await;
+    speaker.send(&to("evt_4", "agent:nobody", None)).await;
+    speaker.expect("event.acknowledged").await;
+    let fact = event(
+        "evt_5",
+        "memory.fact.added",
+        "agent:s",
+        json!({"fact_id": "f", "value": 1}),
+    );
+    speaker.send(&fact).await;
+    assert_eq!(listener.text().await, fact);
     world.stop().await;
 }

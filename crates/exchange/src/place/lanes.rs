@@ -169,6 +169,17 @@ impl Lanes {
         })
     }
 
+    /// Of each lane at most `max` of what waits of messages from `first` on: never handed out, and ready
+    /// again.
+    pub(crate) fn from(&self, first: u64, max: usize) -> impl Iterator<Item = u64> {
+        self.lanes.iter().flat_map(move |lane| {
+            let start = lane.fresh.partition_point(|one| one.sequence < first);
+            let fresh = lane.fresh.range(start..).map(|one| one.sequence);
+            let again = lane.again.range(first..).map(|(sequence, _)| *sequence);
+            fresh.take(max).chain(again.take(max))
+        })
+    }
+
     /// The deliveries of one lane that were never handed out, ascending.
     pub(crate) fn fresh(
         &self,

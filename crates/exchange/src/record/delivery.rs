@@ -94,7 +94,9 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
         }
         Record::Published { .. }
         | Record::SubscriptionPut { .. }
-        | Record::SubscriptionRemoved { .. } => {}
+        | Record::SubscriptionRemoved { .. }
+        | Record::CardPut { .. }
+        | Record::CardRemoved { .. } => {}
     }
 }
 

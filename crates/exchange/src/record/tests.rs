@@ -2,14 +2,21 @@
 
 use super::{Ending, FailedDelivery, Failure, Record};
 use crate::delivery_settings::{DeliverySettings, Order};
+use crate::directory::CardSource;
 use crate::place::{PlaceId, PlaceName};
 use crate::publish::RecipientState;
 use crate::push::Push;
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::task::{Opening, Step, Terms};
+<<<<<<< HEAD
 use protocol::{Coordination, 
     Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, TaskState, Timestamp,
+=======
+use protocol::{
+    Act, Card, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, TaskState,
+    Timestamp,
+>>>>>>> main
 };
 use std::sync::Arc;
 
@@ -255,7 +262,20 @@ fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(place, name, settings)| Record::PlaceConfigured { place, name, settings }),
         1 => (id(), any::<bool>())
             .prop_map(|(place, is_paused)| Record::PlacePaused { place, is_paused }),
+        1 => (at(), party(), 0..4_usize, text()).prop_map(|(at, party, source, name)| {
+            Record::CardPut { at, party, source: CardSource::ALL[source], card: card(&name) }
+        }),
+        1 => (at(), party(), prop::option::of(0..4_usize)).prop_map(|(at, party, source)| {
+            Record::CardRemoved { at, party, source: source.map(|at| CardSource::ALL[at]) }
+        }),
     ]
+}
+
+fn card(name: &str) -> Arc<Card> {
+    let mut document = String::from(r#"{"tags":["t"],"metadata":{"name":"#);
+    protocol::json::push_string(&mut document, name);
+    document.push_str("}}");
+    Arc::new(Card::restore(&document).unwrap())
 }
 
 proptest! {
@@ -276,7 +296,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_reader_panic(
-        kind in 0..11_u8,
+        kind in 0..13_u8,
         version in prop_oneof![Just(1_u8), any::<u8>()],
         bytes in prop::collection::vec(any::<u8>(), 0..200),
     ) {

@@ -148,7 +148,9 @@ impl Delivery {
             | Record::SubscriptionPut { .. }
             | Record::SubscriptionRemoved { .. }
             | Record::PlaceConfigured { .. }
-            | Record::PlacePaused { .. } => {}
+            | Record::PlacePaused { .. }
+            | Record::CardPut { .. }
+            | Record::CardRemoved { .. } => {}
         }
     }
 

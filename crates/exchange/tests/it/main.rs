@@ -7,6 +7,7 @@
 )]
 
 mod dedupe;
+mod directory;
 mod groups;
 mod keys;
 mod leases;
@@ -14,6 +15,7 @@ mod library;
 mod live;
 mod loops;
 mod model;
+mod owed;
 mod rebuild;
 mod retain;
 mod routing;

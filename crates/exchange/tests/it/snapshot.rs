@@ -6,7 +6,7 @@ use interwire_exchange::{
     Settle,
 };
 use proptest::prelude::*;
-use protocol::{DialectName, Party, Priority, Retry, Rules, dialect};
+use protocol::{Card, DialectName, Party, Priority, Retry, Rules, dialect};
 
 const PARTIES: [&str; 4] = ["agent:b", "agent:c", "bus:ops", "human:h"];
 const NAMES: [&str; 2] = ["s1", "s2"];
@@ -37,6 +37,10 @@ enum Step {
     Pass(i64),
     Redrive(prop::sample::Index),
     DropDead(prop::sample::Index),
+    PutCard(usize, u8),
+    /// What an agent announces, or takes back.
+    Announce(usize, Option<u8>),
+    RemoveCards(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -91,6 +95,10 @@ fn step() -> impl Strategy<Value = Step> {
         3 => prop::sample::select(vec![50, 600, 3_000]).prop_map(Step::Pass),
         1 => index().prop_map(Step::Redrive),
         1 => index().prop_map(Step::DropDead),
+        1 => (0..PARTIES.len(), 0..3_u8).prop_map(|(party, tag)| Step::PutCard(party, tag)),
+        1 => (0..PARTIES.len(), prop::option::of(0..3_u8))
+            .prop_map(|(party, tag)| Step::Announce(party, tag)),
+        1 => (0..PARTIES.len()).prop_map(Step::RemoveCards),
     ]
 }
 
@@ -235,6 +243,32 @@ fn lived(steps: Vec<Step>) -> World {
                 world.pass(millis);
                 Outcome::default()
             }
+            Step::PutCard(party, tag) => {
+                let (now, party) = (world.now, Party::parse(PARTIES[party]));
+                let card = Card::restore(&format!(r#"{{"tags":["t{tag}"]}}"#)).unwrap();
+                let put = world.exchange.put_card(now, &party, card);
+                put.map(|(_, outcome)| outcome).unwrap_or_default()
+            }
+            Step::Announce(party, tag) => {
+                let id = world.next_sequence();
+                let agents = match tag {
+                    Some(tag) => format!(r#""announce","agents":[{{"tags":["t{tag}"]}}]"#),
+                    None => r#""withdraw""#.into(),
+                };
+                let text = format!(r#"{{"body":{{"operation":{agents}}}}}"#);
+                let message = Message::new(&format!("a{id}"), &[]).bytes(&text);
+                drop(
+                    world.try_publish(message.from(PARTIES[party]).with(|header| {
+                        header.dialect = DialectName::Uai;
+                        header.kind = "uai.agent.discovery.v1".into();
+                    })),
+                );
+                Outcome::default()
+            }
+            Step::RemoveCards(party) => world
+                .exchange
+                .remove_cards(world.now, &Party::parse(PARTIES[party]))
+                .unwrap_or_default(),
             Step::Redrive(which) | Step::DropDead(which) => {
                 let dead = world.exchange.dead_letters(None, None, usize::MAX);
                 let chosen = (!dead.is_empty()).then(|| which.get(&dead).clone());

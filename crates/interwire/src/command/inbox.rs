@@ -1,7 +1,7 @@
 //! `interwire inbox`: what waits for a party, printed or handed to a command.
 
 use super::tail::describe;
-use crate::connection::Connection;
+use crate::connection::{Connection, Translate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Paint};
 use crate::places::{self, DeliveryArgs};
@@ -25,6 +25,7 @@ const EXTEND_EVERY_MIN: Duration = Duration::from_millis(100);
   interwire inbox agent.sentinel --follow --exec ./handle-envelope
   interwire inbox agent.sentinel --follow --consumer worker-1 --exec ./handle-envelope
   interwire inbox agent.sentinel --configure --max-attempts 5 --lease-ms 60000
+  interwire inbox agent.sentinel --follow --translate aee --exec ./speaks-only-aee
   interwire inbox agent.sentinel --pause
   interwire inbox --subscription audit --json")]
 pub struct Arguments {
@@ -53,6 +54,8 @@ pub struct Arguments {
     /// Print each delivery as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    translate: Translate,
     #[command(flatten)]
     instead: Instead,
     #[command(flatten)]
@@ -150,6 +153,9 @@ async fn read_all(
         }
         for delivery in deliveries {
             left -= 1;
+            if let Some(code) = &delivery.untranslated {
+                output::note(&format!("{}: as it was sent: {code}", delivery.id));
+            }
             if let Some(command) = &arguments.exec {
                 if !execute(command, &delivery).await? {
                     all_done = Answer::No;
@@ -183,8 +189,10 @@ async fn pull(
 ) -> Result<Vec<Delivery>, Failure> {
     let wait = Duration::from_secs(if arguments.follow { 20 } else { 0 });
     let consumer = arguments.consumer.as_deref();
+    let dialect = arguments.translate.dialect();
     loop {
-        match client.pull_as(place, consumer, max, wait).await {
+        let pulled = client.pull_in(place, consumer, dialect, max, wait);
+        match pulled.await {
             Err(error) if arguments.follow && error.is_retryable() => {
                 output::note(&format!("waiting: {error}"));
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -201,6 +209,10 @@ async fn execute(command: &str, delivery: &Delivery) -> Result<bool, Failure> {
         .env("INTERWIRE_DELIVERY", &delivery.delivery)
         .env("INTERWIRE_ID", &delivery.id)
         .env("INTERWIRE_ATTEMPT", delivery.attempt.to_string())
+        .env(
+            "INTERWIRE_UNTRANSLATED",
+            delivery.untranslated.as_deref().unwrap_or_default(),
+        )
         .stdin(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
@@ -257,15 +269,21 @@ fn is_settled(delivery: &Delivery, settled: Result<(), Error>) -> Result<bool, F
 /// `{"delivery","attempt","redelivered","lease_until","cursor","id","envelope"}` with the envelope's own
 /// bytes.
 fn as_json(delivery: &Delivery) -> String {
-    let head = serde_json::json!({
+    let mut head = serde_json::json!({
         "delivery": delivery.delivery,
         "attempt": delivery.attempt,
         "redelivered": delivery.redelivered,
         "lease_until": delivery.lease_until,
         "cursor": delivery.cursor,
         "id": delivery.id,
-    })
-    .to_string();
+        "untranslated": delivery.untranslated,
+    });
+    if let Some(members) = head.as_object_mut()
+        && delivery.untranslated.is_none()
+    {
+        members.remove("untranslated");
+    }
+    let head = head.to_string();
     let envelope =
         serde_json::from_slice::<&RawValue>(&delivery.envelope).map_or("null", RawValue::get);
     format!("{},\"envelope\":{envelope}}}", head.trim_end_matches('}'))

@@ -93,16 +93,27 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     let buses = buses.map_err(Failure::Refused)?;
     announce(address, plan.http.tls.as_ref(), &storage, durability);
     watch(signals, arguments.until_stdin_ends, stop.clone());
+    let draining = stop.clone();
+    let desk = broker::answer_questions(broker.handle().connection(), async move {
+        draining.draining().await;
+    });
+    let desk = tokio::spawn(desk);
     #[cfg(feature = "mcp")]
     let bridges = doors::bridge::Bridges::start(plan.mcp_servers, &broker.handle(), &stop);
     let webhooks =
         doors::webhook::Webhooks::start(plan.http.webhooks.clone(), &broker.handle(), &stop);
     let grace = Duration::from_millis(plan.http.drain_grace_ms);
-    let counts = buses.meter();
-    let register = move |registry: &mut _| counts.register(registry);
+    let (bus_counts, webhook_counts) = (buses.meter(), webhooks.meter());
+    let register = move |registry: &mut _| {
+        bus_counts.register(registry);
+        webhook_counts.register(registry);
+    };
     let serving = doors::http::serve_with(listener, broker.handle(), plan.http, stop, register);
     tokio::join!(serving, buses.run(grace));
     webhooks.ended().await;
+    if let Err(error) = desk.await {
+        tracing::error!(%error, "who answers questions to the exchange ended badly");
+    }
     #[cfg(feature = "mcp")]
     bridges.ended().await;
     broker.close().await;

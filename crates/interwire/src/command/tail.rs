@@ -1,6 +1,6 @@
 //! `interwire tail`: the live stream on standard output.
 
-use crate::connection::{Connection, FilterArgs};
+use crate::connection::{Connection, FilterArgs, Translate};
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Colour, Paint, tame};
 use client::{Event, From};
@@ -11,10 +11,13 @@ use protocol::Rules;
 #[command(after_help = "Examples:
   interwire tail --type 'task.*' --target agent.sentinel
   interwire tail --from earliest --count 10 --json | jq .id
+  interwire tail --translate aee
   interwire tail --type task.progress --best-effort")]
 pub struct Arguments {
     #[command(flatten)]
     filter: FilterArgs,
+    #[command(flatten)]
+    translate: Translate,
     /// earliest, latest, a cursor, or an RFC 3339 time
     #[arg(long, default_value = "latest", value_name = "CURSOR")]
     from: String,
@@ -54,6 +57,9 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     }
     if let OnGap::Fail = arguments.on_gap {
         live = live.on_gap(client::OnGap::Fail);
+    }
+    if let Some(dialect) = arguments.translate.dialect() {
+        live = live.in_dialect(dialect);
     }
     let paint = Paint::of_stdout();
     let mut left = arguments.count;

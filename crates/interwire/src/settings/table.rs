@@ -5,7 +5,7 @@
 
 use super::Plan;
 use super::value::{address, bus_name, file, filter, filter_text, flag, folder, whole, word};
-use broker::{Order, Owed};
+use broker::{Order, Owed, PayloadCheck, Schemas};
 use doors::bus::{Direction, Routing};
 use journal::Durability;
 use protocol::{AeePolicy, Mode};
@@ -275,6 +275,29 @@ pub static SETTINGS: &[Setting] = &[
         |plan, text| word(AeePolicy::parse(text), "repo, seed, both, either, log")
             .map(|policy| plan.broker.rules.aee_policy = policy)
     ),
+    text!(
+        "payload_check",
+        "What is done about AEE payloads that the schema of their intent does not allow: off, warn, enforce.",
+        |plan| plan.broker.payload_check.as_str().into(),
+        |plan, text| word(PayloadCheck::parse(text), "off, warn, enforce")
+            .map(|way| plan.broker.payload_check = way)
+    ),
+    text!(
+        "schemas",
+        "Folder of JSON Schemas of intents, such as ops.backup.run.task.schema.json; empty for none.",
+        |plan| plan.schemas.display().to_string(),
+        |plan, text| {
+            let folder = std::path::PathBuf::from(text);
+            let mut schemas = Schemas::standard()?;
+            if !text.is_empty() {
+                let read = schemas.add_folder(&folder);
+                read.map_err(|error| format!("a folder of JSON Schemas ({error})"))?;
+            }
+            plan.broker.schemas = std::sync::Arc::new(schemas);
+            plan.schemas = folder;
+            Ok(())
+        }
+    ),
     switch!(
         "aep_accept_0_1",
         broker.rules.aep_accept_0_1,
@@ -487,6 +510,30 @@ pub static SETTINGS: &[Setting] = &[
         "Ended tasks in memory; the journal keeps the others."
     ),
     number!(
+        "agents_max",
+        1,
+        broker.exchange.directory.agents_max,
+        "Agents of the directory."
+    ),
+    number!(
+        "card_bytes_max",
+        1024,
+        broker.exchange.directory.card_bytes_max,
+        "Bytes of one agent's card."
+    ),
+    number!(
+        "cards_bytes_max",
+        1024,
+        broker.exchange.directory.cards_bytes_max,
+        "Bytes of all cards together."
+    ),
+    number!(
+        "presence_lease_ms",
+        1000,
+        broker.exchange.directory.lease_ms,
+        "Milliseconds that an agent counts as there without a word, when its card does not say."
+    ),
+    number!(
         "loop_hops_max",
         0,
         broker.exchange.loops.hops_max,
@@ -665,6 +712,24 @@ pub static SETTINGS: &[Setting] = &[
             Ok(())
         }
     ),
+    number!(
+        "http.drain_notice_ms",
+        0,
+        http.drain_notice_ms,
+        "Milliseconds from the first stop signal to the drain, in which only readiness is off."
+    ),
+    number!(
+        "http.drain_grace_ms",
+        0,
+        http.drain_grace_ms,
+        "Milliseconds from the beginning of the drain to the end."
+    ),
+    number!(
+        "http.drain_retry_ms",
+        0,
+        http.drain_retry_ms,
+        "Milliseconds after which a drained reader should come back."
+    ),
     text!(
         "webhook.networks",
         "Private networks that webhooks may call, such as 10.1.0.0/16, with commas between; all others are refused.",
@@ -684,24 +749,6 @@ pub static SETTINGS: &[Setting] = &[
         1 => 256,
         http.webhooks.in_flight_max,
         "Attempts of one webhook that are under way at once."
-    ),
-    number!(
-        "http.drain_notice_ms",
-        0,
-        http.drain_notice_ms,
-        "Milliseconds from the first stop signal to the drain, in which only readiness is off."
-    ),
-    number!(
-        "http.drain_grace_ms",
-        0,
-        http.drain_grace_ms,
-        "Milliseconds from the beginning of the drain to the end."
-    ),
-    number!(
-        "http.drain_retry_ms",
-        0,
-        http.drain_retry_ms,
-        "Milliseconds after which a drained reader should come back."
     ),
     bus_url!(
         "nats.url",

@@ -149,7 +149,12 @@ impl Driver {
         }
     }
 
-    /// The next control of the live reader, which must come, perhaps after envelopes.
+    /// Whether a reader is told such a thing over this transport at all.
+    pub fn hears(&mut self, kind: &str) -> Done {
+        self.done(json!({"op": "hears", "kind": kind}))
+    }
+
+    /// The next control of the live reader, which must come.
     pub fn control(&mut self, kind: &str) -> Done<Value> {
         match self.next(30_000)? {
             Got::Control(control) if control["kind"] == kind => Ok(control),

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 pub struct Exchange {
     child: Child,
@@ -96,6 +97,16 @@ impl Exchange {
     pub fn metrics(&self) -> String {
         let found = self.runtime.block_on(self.client().get("/metrics"));
         String::from_utf8(found.expect("metrics").to_vec()).expect("UTF-8")
+    }
+
+    /// Waits until it reads and writes on a bus.
+    pub fn is_on(&self, bus: &str) {
+        let up = format!("interwire_bus_up{{bus=\"{bus}\"}} 1");
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.metrics().lines().any(|line| line == up) {
+            assert!(Instant::now() < end, "{bus} is not reached");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// SIGTERM.

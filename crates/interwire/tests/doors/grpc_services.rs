@@ -23,3 +23,21 @@ fn what_reflection_names_is_served_and_health_follows_the_drain() {
     assert!(check.wait().unwrap().success());
     assert!(exchange.wait().success());
 }
+
+#[test]
+fn messages_come_in_the_dialect_that_is_asked_for_over_grpc() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = Exchange::start(folder.path(), &free_address(), &[]);
+    let check = Command::new(python::interpreter())
+        .arg(python::suite().join("checks/grpc_translation.py"))
+        .arg(exchange.url.replace("http://", ""))
+        .output()
+        .unwrap();
+    assert!(
+        check.status.success(),
+        "{}",
+        String::from_utf8_lossy(&check.stderr)
+    );
+    exchange.terminate();
+    assert!(exchange.wait().success());
+}

@@ -11,13 +11,21 @@
     missing_docs
 )]
 
+mod aep_daemon;
 mod cases;
 mod cloudevents;
 mod door;
 mod driver;
 mod exchange;
+#[cfg(all(feature = "mcp", feature = "nats"))]
+mod five_doors;
 mod grpc_services;
 mod python;
+#[allow(
+    dead_code,
+    reason = "another test program kills and freezes brokers too"
+)]
+mod server;
 mod webhook;
 
 /// Every case on every door is a test of its own.
@@ -47,6 +55,20 @@ macro_rules! contract {
     )*};
 }
 
-contract!(http, websocket, grpc);
+contract!(
+    http,
+    websocket,
+    grpc,
+    harmovela,
+    harmovela_grpc,
+    harmovela_sse,
+    stdio
+);
 #[cfg(feature = "mcp")]
 contract!(mcp);
+#[cfg(feature = "nats")]
+contract!(nats);
+#[cfg(feature = "redis")]
+contract!(redis);
+#[cfg(feature = "kafka")]
+contract!(kafka);

@@ -44,3 +44,8 @@ pub fn interpreter() -> PathBuf {
     }
     python
 }
+
+/// A program of that environment.
+pub fn tool(name: &str) -> PathBuf {
+    interpreter().with_file_name(name)
+}

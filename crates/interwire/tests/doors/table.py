@@ -13,7 +13,8 @@ for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
 doors = list(libraries)
 cases = list(dict.fromkeys(case for _, case in notes))
 width = max(map(len, cases), default=0)
-print(" " * width, *(f"{door:>12}" for door in doors))
+columns = {door: max(len(door), len("MISSING")) for door in doors}
+print(" " * width, *(f"{door:>{columns[door]}}" for door in doors))
 reasons = []
 for case in cases:
     row = []
@@ -22,7 +23,7 @@ for case in cases:
         if result.startswith("cannot"):
             reasons.append(f"{door}, {case}: {result}")
             result = "cannot"
-        row.append(f"{result:>12}")
+        row.append(f"{result:>{columns[door]}}")
     print(f"{case:<{width}}", *row)
 print()
 for door in doors:

@@ -4,6 +4,7 @@ use crate::exchange::{Exchange, free_address};
 use crate::python;
 use client::{Error, Filter, Pushing};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -121,6 +122,46 @@ fn a_webhook_is_signed_tried_again_acknowledged_and_survives_a_restart() {
     until(&exchange, |hook| {
         hook["push"].is_null() && hook["waiting"] == 1
     });
+}
+
+/// Killed while requests are under way: whatever was not settled is sent again, under the same id.
+#[test]
+fn a_killed_exchange_loses_no_push_and_names_repeats() {
+    const MESSAGES: usize = 120;
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = free_address();
+    let settings = [LOOPBACK, "backoff_ms=50"];
+    let mut receiver = Receiver::start(&["500", "500", "503"]);
+    let mut exchange = Exchange::start(folder.path(), &address, &settings);
+    put(&exchange, &receiver.pushing()).expect("it is taken");
+    for number in 0..MESSAGES {
+        let envelope = envelope(&format!("message-{number:04}"));
+        exchange.publish(&envelope.replace("conv-0001", &format!("conv-{:04}", number % 10)));
+    }
+    let mut ids = BTreeMap::new();
+    let mut requests = 0;
+    while ids.len() < MESSAGES {
+        let request = receiver.next();
+        assert_eq!(request["verified"], true, "{request}");
+        let body: Value =
+            serde_json::from_str(request["body"].as_str().expect("text")).expect("JSON");
+        let (id, message) = (request["id"].clone(), body["id"].clone());
+        let known = ids.entry(message.to_string()).or_insert(id.clone());
+        assert_eq!(*known, id, "a repeat of {message} is not recognisable");
+        requests += 1;
+        if requests % 25 == 0 {
+            // SIGKILL.
+            drop(exchange);
+            exchange = Exchange::start(folder.path(), &address, &settings);
+        }
+    }
+    until(&exchange, is_done);
+    exchange.publish(&envelope("message-last"));
+    while receiver.next()["body"] != envelope("message-last").as_str() {}
+    until(&exchange, is_done);
+    let metrics = exchange.metrics();
+    let taken = r#"interwire_webhook_attempts_total{result="taken"}"#;
+    assert!(metrics.contains(taken), "{metrics}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "a helper that fails fails its test"
 )]
 
+mod agents;
 mod backup;
 mod bench;
 #[cfg(all(feature = "nats", feature = "redis"))]
@@ -14,6 +15,10 @@ mod cases;
 mod conformance;
 mod deliver;
 mod demo;
+#[cfg(all(feature = "nats", feature = "redis"))]
+#[path = "../doors/driver.rs"]
+#[allow(dead_code, reason = "the contract of doors asks for more")]
+mod driver;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -23,14 +28,19 @@ mod proof;
 #[cfg(any(feature = "mcp", all(feature = "nats", feature = "redis")))]
 #[path = "../doors/python.rs"]
 mod python;
+mod questions;
 mod raw;
 mod replay;
 mod run;
 mod serve;
+#[cfg(all(feature = "nats", feature = "redis"))]
+#[path = "../doors/server.rs"]
+mod server;
 mod settings;
 mod stdio;
 mod tasks;
 mod tls;
 mod tour;
 mod trace;
+mod translation;
 mod verbs;

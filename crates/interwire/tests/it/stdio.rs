@@ -4,7 +4,7 @@ use crate::process::{Exchange, interwire, run_with};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 fn suite() -> Option<PathBuf> {
     let shared = std::env::var_os("INTERWIRE_SHARED")
@@ -133,4 +133,116 @@ fn a_session_with_a_running_exchange_is_the_same() {
             "session.closed"
         ]
     );
+}
+
+/// A peer that stays.
+struct Peer {
+    child: Child,
+    stdin: ChildStdin,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Peer {
+    fn of(exchange: &Exchange) -> Self {
+        let mut child = interwire(&["stdio", "--url", &exchange.url])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self {
+            child,
+            stdin,
+            lines,
+        }
+    }
+
+    fn say(&mut self, id: &str, kind: &str, payload: &Value) {
+        writeln!(self.stdin, "{}", event(id, kind, payload)).unwrap();
+    }
+
+    fn next(&mut self) -> Value {
+        let line = self.lines.next().expect("an event").unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn expect(&mut self, kind: &str) -> Value {
+        let event = self.next();
+        assert_eq!(event["type"], kind, "{event}");
+        event
+    }
+
+    fn open(&mut self) -> Value {
+        self.say("evt_open", "session.opened", &json!({"session_id": "s"}));
+        self.expect("session.ready")["payload"].take()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Publishes events on a connection of their own.
+fn publish(exchange: &Exchange, ids: &[&str]) {
+    let events = ids
+        .iter()
+        .map(|id| event(id, "agent.message.sent", &json!({"n": 1})));
+    let input = events.collect::<Vec<_>>().join("\n");
+    let ran = run_with(&["stdio", "--url", &exchange.url], &input);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        ran.json()
+            .iter()
+            .all(|answer| answer["type"] == "event.acknowledged"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_session_goes_on_with_its_subscriptions_after_the_exchange_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = Exchange::on(folder.path());
+    let mut peer = Peer::of(&exchange);
+    assert_eq!(peer.open()["resumed"], false);
+    let wish = json!({"types": "agent.message.*", "delivery_mode": "at_least_once"});
+    peer.say("evt_sub", "subscription.requested", &wish);
+    let created = peer.expect("subscription.created");
+    assert_eq!(created["payload"]["subscription_id"], "sub_0001");
+    publish(&exchange, &["evt_1", "evt_2"]);
+    assert_eq!(peer.next()["id"], "evt_1");
+    assert_eq!(peer.next()["id"], "evt_2");
+    peer.say(
+        "evt_ack",
+        "event.acknowledged",
+        &json!({"acknowledged_event_id": "evt_1"}),
+    );
+    peer.expect("event.acknowledged");
+    exchange.kill();
+    drop(peer);
+
+    let exchange = Exchange::on(folder.path());
+    // At once: nobody is told that there is no such session before it was looked for.
+    let mut peer = Peer::of(&exchange);
+    let ready = peer.open();
+    assert_eq!(ready["resumed"], true, "{ready}");
+    assert_eq!(
+        ready["subscriptions"][0]["subscription_id"], "sub_0001",
+        "{ready}"
+    );
+    publish(&exchange, &["evt_3"]);
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        let event = peer.next();
+        if event["type"] != "event.redelivered" {
+            seen.push(event["id"].clone());
+        }
+    }
+    // What was acknowledged does not come again, what was not does, and it goes on.
+    assert_eq!(seen, ["evt_2", "evt_3"]);
 }

@@ -27,6 +27,7 @@ use crate::{Code, DialectName, Fault, Rules};
 use fields::{Field, Fields, Found};
 use findings::Findings;
 use intents::Type;
+pub(crate) use intents::is_query;
 
 /// Agent Envelope Exchange.
 pub struct Aee;
@@ -36,6 +37,11 @@ impl Aee {
     #[must_use]
     pub fn error_word(code: Code) -> &'static str {
         words::for_code(code)
+    }
+
+    /// Whether an error with this code reads as something else than a failure.
+    pub(crate) fn reads_otherwise(code: &str) -> bool {
+        facts::of_error(code).is_some()
     }
 }
 

@@ -27,6 +27,7 @@ mod table;
 mod words;
 
 pub use foreign::{look_alike, look_alike_bytes};
+pub(crate) use grammar::{is_agent_type, is_identifier, is_topic};
 pub use integrity::checksum;
 pub use table::TABLE_VERSION;
 
@@ -35,6 +36,11 @@ use super::{Dialect, Reading};
 use crate::fault::Class;
 use crate::json::{self, Kind, Value};
 use crate::{Code, DialectName, Fault, Rules};
+
+/// Whether a text is a time as UAI-1 writes it.
+pub(crate) fn is_utc_time(text: &str) -> bool {
+    grammar::utc_time(text).is_some()
+}
 
 /// The one version spoken here.
 pub const VERSION: &str = "1.0";

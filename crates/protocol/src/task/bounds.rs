@@ -4,7 +4,7 @@
 //! [`Tasks::missing`] before an envelope is judged, and gives back what the journal says of those
 //! ids. So nothing that was ever opened is judged as new, and nothing ends twice.
 
-use super::judge::texts;
+use super::judge::{events, texts};
 use super::kept::{Name, Task, conversation_key};
 use super::step::{Opening, Step};
 use super::tasks::{Limits, Tasks, is_qualified};
@@ -23,7 +23,7 @@ impl Tasks {
         let Some(step) = header.step.as_ref().filter(|_| !self.forgotten.is_empty()) else {
             return Vec::new();
         };
-        let mut missing = Vec::new();
+        let mut missing: Vec<Box<str>> = Vec::new();
         // Stops at the first that is in memory: it is the one that is meant.
         let mut look = |id: &str, others: bool| {
             for text in texts(id, header, others) {
@@ -37,6 +37,15 @@ impl Tasks {
             }
             false
         };
+        // The event that submitted a task: what the journal says of it names the task.
+        let look_at_event = |id: &str, missing: &mut Vec<Box<str>>| {
+            let names = || events(id, header);
+            let is_known = names().any(|name| self.names.contains_key(&name));
+            if !is_known && names().any(|name| self.forgotten.may_hold(name)) {
+                missing.push(id.into());
+            }
+        };
+        let is_foreign = header.dialect != DialectName::Aep;
         let (task, cause) = (header.task.as_deref(), header.cause.as_deref());
         match step {
             Step::Open(terms) => {
@@ -52,14 +61,21 @@ impl Tasks {
             }
             Step::Report(_) | Step::RequestCancel => {
                 let is_found = task.is_some_and(|id| look(id, true));
-                if !is_found && header.dialect != DialectName::Aep && cause != task {
+                if !is_found && is_foreign && cause != task {
                     cause.map(|id| look(id, true));
+                }
+                if let Some(id) = cause.filter(|_| !is_found && is_foreign) {
+                    look_at_event(id, &mut missing);
                 }
             }
             Step::Reply(_) | Step::Answer => {
-                cause.map(|id| look(id, true));
+                let is_found = cause.is_some_and(|id| look(id, true));
+                if let Some(id) = cause.filter(|_| !is_found && is_foreign) {
+                    look_at_event(id, &mut missing);
+                }
             }
         }
+        missing.dedup();
         missing
     }
 
@@ -92,7 +108,12 @@ impl Tasks {
             // It was legal then; what was refused is no record.
             let _ = scratch.accept(at, sequence, header);
         }
-        let (key, _) = scratch.by_name(Name::of(id))?;
+        let mut by_event = scratch
+            .tasks
+            .iter()
+            .filter(|(_, task)| task.request_id() == id);
+        let by_name = scratch.by_name(Name::of(id)).map(|(key, _)| key);
+        let key = by_name.or_else(|| by_event.next().map(|(key, _)| *key))?;
         let task = scratch.tasks.remove(&key)?;
         if *task.id != *id {
             return Some(task.id);

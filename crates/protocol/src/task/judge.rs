@@ -1,7 +1,7 @@
 //! Which task an envelope is about, and whether its move is legal. Nothing changes here.
 
 use super::TaskState;
-use super::kept::{End, Name, Part, Task, conversation_key, qualified};
+use super::kept::{End, Name, Part, Task, conversation_key, event_name, qualified};
 use super::speech::SERVICE;
 use super::step::{Opening, Step, Terms};
 use super::tasks::{PARTS_MAX, TASK_ID_BYTES_MAX, Tasks};
@@ -165,7 +165,11 @@ impl Tasks {
         let by_cause = || match header.dialect {
             // Its causes are events of any kind; its tasks are always named.
             DialectName::Aep => None,
-            DialectName::Aee | DialectName::Uai => self.find(header.cause.as_deref()?, header),
+            DialectName::Aee | DialectName::Uai => {
+                let cause = header.cause.as_deref()?;
+                let by_event = || events(cause, header).find_map(|name| self.by_name(name));
+                self.find(cause, header).or_else(by_event)
+            }
         };
         match step {
             Step::Open(_) => None,
@@ -213,6 +217,13 @@ pub(super) fn candidates(
     has_qualified: bool,
 ) -> impl Iterator<Item = Name> {
     texts(id, header, has_qualified).map(|text| Name::of(&text))
+}
+
+/// The names under which the event of that id may have submitted a task: to whom the reply goes, or of who
+/// asks to cancel it.
+pub(super) fn events(id: &str, header: &Header) -> impl Iterator<Item = Name> {
+    let parties = header.recipients.iter().chain([&header.sender]);
+    parties.map(move |party| event_name(id, party))
 }
 
 /// The same as texts. A reply goes to the requester; a request to cancel comes from it.

@@ -49,6 +49,18 @@ impl Name {
     }
 }
 
+/// The name of a task by the AEP event that submitted it, where its id is another: who reads the event in
+/// another dialect answers the message. No text has such a name, so it never stands for a task's id; and
+/// an event's id is its sender's own.
+pub(super) fn event_name(event: &str, sender: &Party) -> Name {
+    let mut bytes = vec![0xff];
+    bytes.extend_from_slice(event.as_bytes());
+    bytes.push(0xff);
+    bytes.extend_from_slice(sender.as_str().as_bytes());
+    let Digest(bytes) = digest(&bytes);
+    Name(bytes.first_chunk().copied().unwrap_or_default())
+}
+
 /// A conversation in 64 bits. Two of one number cost a report that names no task its effect, as two
 /// tasks of one conversation do; whoever can make such a pair can open such a task.
 pub(super) fn conversation_key(conversation: &str) -> u64 {

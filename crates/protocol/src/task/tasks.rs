@@ -2,7 +2,7 @@
 
 use super::forgotten::Forgotten;
 use super::judge::{Action, Verdict, Who, fresh_parties};
-use super::kept::{Context, End, Name, Names, Part, Task, conversation_key, overall};
+use super::kept::{Context, End, Name, Names, Part, Task, conversation_key, event_name, overall};
 use super::speech::SERVICE;
 use super::step::{Opening, Step, Terms};
 use super::{TaskState, view::TaskView};
@@ -285,18 +285,20 @@ impl Tasks {
                 .insert((conversation_key(conversation), sequence));
         }
         self.qualified += usize::from(is_qualified(&task));
-        let has_alias = header.dialect != DialectName::Aep && task.request.is_some();
+        let alias = task.request.as_ref().map(|id| match header.dialect {
+            DialectName::Aep => event_name(id, &header.sender),
+            DialectName::Aee | DialectName::Uai => Name::of(id),
+        });
         self.names.insert(name, sequence);
         self.tasks.insert(sequence, Box::new(task));
-        if has_alias {
-            self.add_alias(sequence, &header.id);
+        if let Some(alias) = alias {
+            self.add_alias(sequence, alias);
         }
         self.give_turn(sequence);
     }
 
     /// Gives a task one more name, unless the name is another's.
-    fn add_alias(&mut self, key: u64, text: &str) {
-        let name = Name::of(text);
+    fn add_alias(&mut self, key: u64, name: Name) {
         if !self.names.contains_key(&name)
             && let Some(task) = self.tasks.get_mut(&key)
         {
@@ -314,7 +316,7 @@ impl Tasks {
         task.parts
             .retain(|part| part.party.is_some() || fresh.is_empty());
         task.parts.extend(fresh.into_iter().map(Part::asked));
-        self.add_alias(key, &header.id);
+        self.add_alias(key, Name::of(&header.id));
     }
 
     fn advance(

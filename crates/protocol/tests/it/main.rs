@@ -16,4 +16,5 @@ mod detection;
 mod fault_pages;
 mod replay;
 mod shared;
+mod translation;
 mod uai;

@@ -8,6 +8,7 @@ use crate::http::door::Door;
 use crate::http::inbox::{PULL_DEFAULT, Pull};
 use crate::http::peer::Peer;
 use crate::http::problem::bad_request;
+use crate::http::rendering;
 use broker::{Departure, Handle, Settle};
 use futures_util::stream::BoxStream;
 use protocol::{Party, Rejection};
@@ -85,7 +86,9 @@ impl Exchange {
             consumer,
             max,
             wait_ms,
+            r#as,
         } = request;
+        let wanted = rendering::from_text(&r#as)?;
         let most = settings.page_max;
         let max = match usize::try_from(max).unwrap_or(usize::MAX) {
             0 => most.min(usize::try_from(PULL_DEFAULT).unwrap_or(most)),
@@ -110,7 +113,9 @@ impl Exchange {
         };
         let handle = handle(&self.door, extensions);
         let pulled = pull.run(&self.door, &handle).await?;
-        let deliveries = pulled.iter().map(|one| read::delivery(&handle, one));
+        let deliveries = pulled
+            .iter()
+            .map(|one| read::delivery(&handle, one, wanted));
         Ok(wire::PullResponse {
             deliveries: deliveries.collect(),
         })
@@ -157,10 +162,17 @@ impl wire::exchange_server::Exchange for Exchange {
         request: Request<wire::GetMessageRequest>,
     ) -> Answer<wire::Message> {
         let handle = handle(&self.door, request.extensions());
-        let wire::GetMessageRequest { id, sender } = request.into_inner();
+        let wire::GetMessageRequest { id, sender, r#as } = request.into_inner();
         let sender = (!sender.is_empty()).then(|| Party::parse(&sender));
-        let found = handle.find(&id, sender).await;
-        self.answer(found.map(|entry| read::message(&handle, &entry)))
+        let found = async {
+            let wanted = rendering::from_text(&r#as)?;
+            let entry = handle.find(&id, sender).await?;
+            match entry.shown_in(wanted).untranslated {
+                Some(fault) => Err(fault.clone().into()),
+                None => Ok(read::message(&handle, &entry, wanted)),
+            }
+        };
+        self.answer(found.await)
     }
 
     type SubscribeStream = BoxStream<'static, Result<wire::SubscribeResponse, Status>>;
@@ -175,16 +187,20 @@ impl wire::exchange_server::Exchange for Exchange {
             from,
             on_gap,
             mode,
+            r#as,
         } = request.into_inner();
         let opened = async {
             self.door.refuse_late()?;
             let follow = read::follow(&on_gap, &mode)?;
             let filter = read::filter(filter)?;
-            peer.handle.follow(filter, &read::from(&from), follow).await
+            let wanted = rendering::from_text(&r#as)?;
+            let from = read::from(&from);
+            let tail = peer.handle.follow(filter, &from, follow).await?;
+            Ok((tail, wanted))
         };
         let opened = opened.await;
         let door = Arc::clone(&self.door);
-        self.answer(opened.map(|tail| subscribe::start(door, peer, tail)))
+        self.answer(opened.map(|(tail, wanted)| subscribe::start(door, peer, tail, wanted)))
     }
 
     async fn pull(&self, request: Request<wire::PullRequest>) -> Answer<wire::PullResponse> {

@@ -1,5 +1,5 @@
-//! gRPC on the same listener: the typed service `interwire.v1.Exchange`, health and reflection
-//! (`proto/`, `docs/grpc.md`).
+//! gRPC on the same listener: the typed service `interwire.v1.Exchange`, AEP sessions under both names of
+//! their binding, health and reflection (`proto/`, `docs/grpc.md`).
 //!
 //! Whatever is refused ends with a status that carries the same problem as over HTTP. Requests are told
 //! from others by their content type, so that an unknown method is answered as gRPC answers it.
@@ -11,6 +11,7 @@ mod problem;
 mod publish_many;
 mod read;
 mod subscribe;
+mod transport;
 
 use super::door::{Door, RequestId};
 use super::meter::RequestLabels;
@@ -52,8 +53,20 @@ impl Grpc {
             .max_encoding_message_size(usize::MAX)
             .accept_compressed(CompressionEncoding::Gzip)
             .send_compressed(CompressionEncoding::Gzip);
+        let session = || transport::Transport::new(Arc::clone(door));
+        let harmovela =
+            generated::harmovela_v1::harmovela_transport_server::HarmovelaTransportServer::new(
+                session(),
+            )
+            .max_decoding_message_size(message_bytes_max)
+            .max_encoding_message_size(usize::MAX);
+        let aep = generated::aep_v1::aep_transport_server::AepTransportServer::new(session())
+            .max_decoding_message_size(message_bytes_max)
+            .max_encoding_message_size(usize::MAX);
         let mut routes = Routes::default()
             .add_service(exchange)
+            .add_service(harmovela)
+            .add_service(aep)
             .add_service(health::service(door));
         let reflection = || {
             tonic_reflection::server::Builder::configure()

@@ -77,13 +77,11 @@ impl Run {
             if let Some(told) = self.told() {
                 return Some(Ok(told));
             }
-            if self.slots.is_empty()
-                && let Some(end) = self.end.replace(End::Told)
-            {
-                match end {
-                    End::With(status) => return Some(Err(status)),
-                    End::Done | End::Told => return None,
-                }
+            if self.slots.is_empty() && self.end.is_some() {
+                return match self.end.replace(End::Told) {
+                    Some(End::With(status)) => Some(Err(status)),
+                    Some(End::Done | End::Told) | None => None,
+                };
             }
             let has_room = self.slots.len() < self.door.settings.in_flight_max.max(1);
             tokio::select! {

@@ -4,6 +4,7 @@ use super::generated::interwire_v1 as wire;
 use super::problem;
 use crate::http::consumers;
 use crate::http::problem::bad_request;
+use crate::http::rendering::As;
 use broker::{
     Consumer, Delivery, Entry, Follow, From, Gap, Handle, Mode, OnGap, PlaceName, Receipt,
     RecipientState,
@@ -125,22 +126,24 @@ pub(super) fn receipt(receipt: &Receipt) -> wire::Receipt {
     }
 }
 
-pub(super) fn message(handle: &Handle, entry: &Entry) -> wire::Message {
+pub(super) fn message(handle: &Handle, entry: &Entry, wanted: As) -> wire::Message {
+    let shown = entry.shown_in(wanted);
     wire::Message {
         id: entry.header.id.to_string(),
         cursor: handle.cursor(entry).to_string(),
-        dialect: entry.header.dialect.as_str().into(),
-        envelope: entry.envelope.clone(),
+        dialect: shown.dialect.as_str().into(),
+        envelope: shown.envelope.clone(),
+        untranslated: shown.untranslated.map(|fault| problem::fault(fault, "")),
     }
 }
 
-pub(super) fn delivery(handle: &Handle, delivery: &Delivery) -> wire::Delivery {
+pub(super) fn delivery(handle: &Handle, delivery: &Delivery, wanted: As) -> wire::Delivery {
     wire::Delivery {
         delivery: delivery.id.to_string(),
         attempt: delivery.attempt,
         redelivered: delivery.redelivered,
         lease_until: delivery.lease_until.to_string(),
-        message: Some(message(handle, &delivery.entry)),
+        message: Some(message(handle, &delivery.entry, wanted)),
     }
 }
 

@@ -7,6 +7,7 @@ use super::read;
 use crate::http::door::Door;
 use crate::http::meter::Open;
 use crate::http::peer::{Owed, Peer};
+use crate::http::rendering::As;
 use broker::{Batch, Cursor, Entry, Tail};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -21,7 +22,12 @@ const BATCH_MAX: usize = 64;
 
 type Told = Result<wire::SubscribeResponse, Status>;
 
-pub(super) fn start(door: Arc<Door>, peer: Arc<Peer>, tail: Tail) -> BoxStream<'static, Told> {
+pub(super) fn start(
+    door: Arc<Door>,
+    peer: Arc<Peer>,
+    tail: Tail,
+    wanted: As,
+) -> BoxStream<'static, Told> {
     let (cursor, feed) = (tail.cursor(), tail.feed());
     let reader = Reader {
         _owed: peer.owe(move || feed.bytes()),
@@ -29,6 +35,7 @@ pub(super) fn start(door: Arc<Door>, peer: Arc<Peer>, tail: Tail) -> BoxStream<'
         door,
         peer,
         tail,
+        wanted,
         ready: VecDeque::new(),
         is_last: false,
         caught_up: false,
@@ -56,6 +63,8 @@ struct Reader {
     door: Arc<Door>,
     peer: Arc<Peer>,
     tail: Tail,
+    /// In which dialect it is told.
+    wanted: As,
     /// Taken from the tail, not yet given.
     ready: VecDeque<Arc<Entry>>,
     /// Whether the tail stands behind the last of them.
@@ -108,7 +117,7 @@ impl Reader {
             }
             if let Some(entry) = self.ready.pop_front() {
                 let handle = &self.door.handle;
-                let message = read::message(handle, &entry);
+                let message = read::message(handle, &entry, self.wanted);
                 handle.meter().streamed.inc_by(1);
                 self.cursor = handle.cursor(&entry);
                 if self.ready.is_empty() && self.is_last {

@@ -5,9 +5,9 @@
 
 use crate::http::call::{Answer, Call};
 use crate::http::stream;
-use broker::{Entry, From, Handle};
+use broker::{Entry, From, Handle, OnGap};
 use bytes::Bytes;
-use protocol::Code;
+use protocol::{Code, Rejection};
 
 pub(crate) async fn stream(call: Call) -> Answer {
     call.door.refuse_late()?;
@@ -20,27 +20,31 @@ pub(crate) async fn stream(call: Call) -> Answer {
     let handle = &call.peer.handle;
     let from = match stream::last_event_id(&call.parts.headers).or(from) {
         None => From::Latest,
-        Some(text) => match From::parse(&text) {
-            From::Cursor(cursor) => {
-                let known = handle
-                    .position(&From::Cursor(cursor.clone()), follow.on_gap)
-                    .await;
-                match known {
-                    Err(refused) if refused.code() == Code::CursorUnknown => {
-                        match handle.find(&text, None).await {
-                            Ok(entry) => From::Cursor(handle.cursor(&entry).to_string()),
-                            Err(not) if not.code() == Code::AmbiguousId => return Err(not),
-                            Err(_) => return Err(refused),
-                        }
-                    }
-                    Ok(_) | Err(_) => From::Cursor(cursor),
-                }
-            }
-            from => from,
-        },
+        Some(text) => place_of(handle, &text, follow.on_gap).await?,
     };
     let tail = handle.follow(filter, &from, follow).await?;
-    Ok(stream::answer(call, tail, Some(event)))
+    Ok(stream::answer(call, tail, stream::Form::Own(event)))
+}
+
+/// Where a reader goes on that saw this last: an event's id, or what `from` takes.
+pub(super) async fn place_of(
+    handle: &Handle,
+    text: &str,
+    on_gap: OnGap,
+) -> Result<From, Rejection> {
+    let From::Cursor(cursor) = From::parse(text) else {
+        return Ok(From::parse(text));
+    };
+    match handle.position(&From::Cursor(cursor.clone()), on_gap).await {
+        Err(refused) if refused.code() == Code::CursorUnknown => {
+            match handle.find(text, None).await {
+                Ok(entry) => Ok(From::Cursor(handle.cursor(&entry).to_string())),
+                Err(not) if not.code() == Code::AmbiguousId => Err(not),
+                Err(_) => Err(refused),
+            }
+        }
+        Ok(_) | Err(_) => Ok(From::Cursor(cursor)),
+    }
 }
 
 /// One event. What could break a line of the stream is never in an id or a type.

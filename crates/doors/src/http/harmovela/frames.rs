@@ -1,5 +1,6 @@
 //! A WebSocket as frames of a session, with the binding's close codes (AEP 9.2).
 
+use crate::http::meter::Meter;
 use crate::http::peer::Peer;
 use crate::http::socket::{self, Writer, unreadable_code};
 use crate::session::{Broken, Frames, Goodbye, Heard};
@@ -16,10 +17,12 @@ const AGAIN: u16 = 1013;
 pub(super) struct SocketFrames {
     pub(super) writer: Writer,
     pub(super) peer: Arc<Peer>,
+    pub(super) meter: Meter,
 }
 
 impl Frames for SocketFrames {
     const HAS_PINGS: bool = true;
+    const OVERHEARS: bool = true;
 
     async fn next(&mut self) -> Heard {
         match self.writer.socket.next().await {
@@ -38,15 +41,18 @@ impl Frames for SocketFrames {
     }
 
     async fn send(&mut self, text: Bytes) -> Result<(), Broken> {
-        self.writer.bytes(text).await.map_err(broken)
+        let written = self.writer.bytes(text).await;
+        written.map_err(|why| broken(why, &self.peer, &self.meter))
     }
 
     async fn flush(&mut self) -> Result<(), Broken> {
-        self.writer.flush().await.map_err(broken)
+        let written = self.writer.flush().await;
+        written.map_err(|why| broken(why, &self.peer, &self.meter))
     }
 
     async fn ping(&mut self) -> Result<(), Broken> {
-        self.writer.ping().await.map_err(broken)
+        let written = self.writer.ping().await;
+        written.map_err(|why| broken(why, &self.peer, &self.meter))
     }
 
     async fn close(self, goodbye: Goodbye) {
@@ -67,9 +73,16 @@ impl Frames for SocketFrames {
     }
 }
 
-fn broken(broken: socket::Broken) -> Broken {
+/// What a transport of sessions says of a write that failed; a peer that is too slow is counted once.
+pub(crate) fn broken(broken: socket::Broken, peer: &Peer, meter: &Meter) -> Broken {
     match broken {
         socket::Broken::Gone => Broken::Gone,
-        socket::Broken::Slow => Broken::Slow,
+        socket::Broken::Slow => {
+            if peer.note_slow() {
+                meter.slow_consumers.inc();
+            }
+            tracing::warn!("slow consumer in a session");
+            Broken::Slow
+        }
     }
 }

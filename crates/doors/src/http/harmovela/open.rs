@@ -22,7 +22,13 @@ pub(crate) async fn open(call: Call) -> Answer {
         let _open = Open::count(&door.meter.sockets);
         let (host, handle) = (door.sessions.clone(), peer.handle.clone());
         let writer = Writer::new(socket, Arc::clone(&peer));
-        session::run(host, handle, &[], SocketFrames { writer, peer }).await;
+        let meter = door.meter.clone();
+        let frames = SocketFrames {
+            writer,
+            peer,
+            meter,
+        };
+        session::run(host, handle, &[], frames).await;
     })
     .await
 }

@@ -50,8 +50,15 @@ impl Connection {
                 return self.refuse(&reference, &refused, "").await;
             }
         };
+        let wanted = match self.readers.get(&reference) {
+            Some(Reader {
+                kind: Kind::Durable(durable),
+                ..
+            }) => durable.wanted,
+            Some(_) | None => None,
+        };
         for delivery in &pulled {
-            let frame = frame::deliver_leased(&reference, &self.handle, delivery);
+            let frame = frame::deliver_leased(&reference, &self.handle, delivery, wanted);
             self.writer.bytes(frame).await?;
         }
         self.consume_on(reference);
@@ -74,6 +81,7 @@ impl Connection {
                 place,
                 consumer,
                 in_flight_max,
+                wanted: _,
             } = durable;
             let portion = Portion {
                 max: PULL_MAX,

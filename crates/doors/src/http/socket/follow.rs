@@ -65,8 +65,18 @@ impl Connection {
         if let Some(gap) = gap {
             self.writer.text(frame::gap(&reference, &gap)).await?;
         }
+        let wanted = match self.readers.get(&reference) {
+            Some(Reader {
+                kind: Kind::Live { wanted, .. },
+                ..
+            }) => *wanted,
+            Some(_) | None => None,
+        };
         for entry in &entries {
-            let frame = self.deliver_frame(&reference, entry);
+            let frame = match wanted {
+                None => self.deliver_frame(&reference, entry),
+                Some(_) => frame::deliver(&reference, &self.handle, entry, wanted),
+            };
             self.writer.bytes(frame).await?;
             self.reached(&reference, self.handle.cursor(entry));
         }
@@ -82,7 +92,7 @@ impl Connection {
 
     pub(super) fn deliver_frame(&self, reference: &str, entry: &Entry) -> Bytes {
         entry.socket_frame(reference, |entry| {
-            frame::deliver(reference, &self.handle, entry)
+            frame::deliver(reference, &self.handle, entry, None)
         })
     }
 

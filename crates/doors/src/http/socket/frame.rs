@@ -4,6 +4,7 @@ use crate::http::deliveries::{Settlement, Verdict, write_members};
 use crate::http::inbox::{PULL_DEFAULT, Pull};
 use crate::http::members::Members;
 use crate::http::problem;
+use crate::http::rendering::{self, As};
 use crate::http::subscriptions::below;
 use axum::body::Bytes;
 use broker::{Cursor, Delivery, Entry, Follow, From, Gap, Handle, Mode, OnGap, PlaceName, Receipt};
@@ -51,11 +52,13 @@ pub(crate) enum Operation {
         filter: Filter,
         from: From,
         follow: Follow,
+        wanted: As,
     },
     Consume {
         place: PlaceName,
         consumer: Option<Arc<str>>,
         in_flight_max: usize,
+        wanted: As,
     },
     Watch {
         task: String,
@@ -63,7 +66,7 @@ pub(crate) enum Operation {
     },
     Unsubscribe,
     Settle(Settlement),
-    Pull(Pull),
+    Pull(Pull, As),
     /// What became of a message, once or as it happens.
     Receipt {
         id: String,
@@ -207,8 +210,10 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         "subscription",
         "consumer",
         "max_in_flight",
+        "as",
     ]);
     let (place, consumer) = (members.place(), members.consumer());
+    let wanted = rendering::from_members(&mut members);
     let from = members
         .text("from")
         .map_or(From::Latest, |text| From::parse(&text));
@@ -239,6 +244,7 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
             place,
             consumer,
             in_flight_max: in_flight_max.unwrap_or(1),
+            wanted,
         });
     }
     let filter = match filter {
@@ -249,6 +255,7 @@ fn subscribe(frame: Value<'_>) -> Result<Operation, Rejection> {
         filter,
         from,
         follow,
+        wanted,
     })
 }
 
@@ -290,9 +297,11 @@ fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> 
         "consumer",
         "max",
         "wait_ms",
+        "as",
     ];
     let mut members = Members::of(frame, Code::BadFrame).only(&names);
     let (place, consumer) = (members.place(), members.consumer());
+    let wanted = rendering::from_members(&mut members);
     let max = members
         .number("max", 1..=limits.pull_max)
         .unwrap_or(PULL_DEFAULT as i64);
@@ -301,12 +310,13 @@ fn pull(frame: Value<'_>, limits: &FrameLimits) -> Result<Operation, Rejection> 
         .unwrap_or(0);
     members.finish()?;
     let place = place.ok_or_else(|| bad_frame("", "expected `inbox` or `subscription`"))?;
-    Ok(Operation::Pull(Pull {
+    let pull = Pull {
         place,
         consumer,
         max: usize::try_from(max).unwrap_or(1),
         wait: Duration::from_millis(wait.unsigned_abs()),
-    }))
+    };
+    Ok(Operation::Pull(pull, wanted))
 }
 
 fn receipt_of(frame: Value<'_>, is_watched: bool) -> Result<Operation, Rejection> {
@@ -420,34 +430,43 @@ pub(crate) fn fault(reference: &str, rejection: &Rejection, prefix: &str) -> Str
 }
 
 /// One message of a live reader.
-pub(crate) fn deliver(reference: &str, handle: &Handle, entry: &Entry) -> Bytes {
+pub(crate) fn deliver(reference: &str, handle: &Handle, entry: &Entry, wanted: As) -> Bytes {
     let mut out = head("deliver", reference);
-    let _ = write!(
-        out,
-        ",\"cursor\":\"{}\",\"envelope\":",
-        handle.cursor(entry)
-    );
+    let shown = entry.shown_in(wanted);
+    let _ = write!(out, ",\"cursor\":\"{}\",", handle.cursor(entry));
+    rendering::write_note(&mut out, wanted, shown);
+    out.push_str("\"envelope\":");
     let mut out = out.into_bytes();
-    out.reserve_exact(entry.envelope.len() + 1);
-    out.extend_from_slice(&entry.envelope);
+    out.reserve_exact(shown.envelope.len() + 1);
+    out.extend_from_slice(shown.envelope);
     out.push(b'}');
     out.into()
 }
 
 /// One message of a durable reader.
-pub(crate) fn deliver_leased(reference: &str, handle: &Handle, delivery: &Delivery) -> Bytes {
+pub(crate) fn deliver_leased(
+    reference: &str,
+    handle: &Handle,
+    delivery: &Delivery,
+    wanted: As,
+) -> Bytes {
     let mut out = head("deliver", reference).into_bytes();
     out.push(b',');
-    write_members(&mut out, handle, delivery);
+    write_members(&mut out, handle, delivery, wanted);
     out.push(b'}');
     out.into()
 }
 
 /// The answer to a pull.
-pub(crate) fn deliveries(reference: &str, handle: &Handle, deliveries: &[Delivery]) -> Bytes {
+pub(crate) fn deliveries(
+    reference: &str,
+    handle: &Handle,
+    deliveries: &[Delivery],
+    wanted: As,
+) -> Bytes {
     let mut out = head("deliveries", reference).into_bytes();
     out.extend_from_slice(b",\"deliveries\":");
-    crate::http::deliveries::write_list(&mut out, handle, deliveries);
+    crate::http::deliveries::write_list(&mut out, handle, deliveries, wanted);
     out.push(b'}');
     out.into()
 }

@@ -21,4 +21,4 @@ mod writer;
 
 pub(crate) use connection::unreadable_code;
 pub(crate) use handshake::{open, upgrade};
-pub(crate) use writer::{Broken, Writer};
+pub(crate) use writer::{Broken, Writer, patiently};

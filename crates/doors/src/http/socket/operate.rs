@@ -23,6 +23,7 @@ impl Connection {
                 filter,
                 from,
                 follow,
+                wanted,
             } => {
                 if let Some(refused) = self.refuse_reader(&reference) {
                     return self.refuse(&reference, &refused, "").await;
@@ -38,6 +39,7 @@ impl Connection {
                 let kind = Kind::Live {
                     cursor: self.handle.head(),
                     owed: None,
+                    wanted,
                 };
                 self.readers.insert(reference, Reader { kind, waits });
                 Ok(())
@@ -53,6 +55,7 @@ impl Connection {
                 place,
                 consumer,
                 in_flight_max,
+                wanted,
             } => {
                 if let Some(refused) = self.refuse_reader(&reference) {
                     return self.refuse(&reference, &refused, "").await;
@@ -61,11 +64,12 @@ impl Connection {
                     place,
                     consumer: consumer.unwrap_or_else(|| Arc::clone(&self.own_name)),
                     in_flight_max,
+                    wanted,
                 };
                 self.consume(reference, durable).await
             }
             Operation::Settle(_)
-            | Operation::Pull(_)
+            | Operation::Pull(..)
             | Operation::Receipt {
                 is_watched: false, ..
             } if self.operations >= self.door.settings.socket_operations_max => {
@@ -88,7 +92,7 @@ impl Connection {
                 });
                 Ok(())
             }
-            Operation::Pull(pull) => {
+            Operation::Pull(pull, wanted) => {
                 let consumer = self.consumer(&pull.place, pull.consumer);
                 let pull = Pull {
                     consumer: Some(consumer),
@@ -98,7 +102,7 @@ impl Connection {
                 self.operations += 1;
                 work::add(&self.work, async move {
                     Done::Answer(match pull.run(&door, &handle).await {
-                        Ok(pulled) => frame::deliveries(&reference, &door.handle, &pulled),
+                        Ok(pulled) => frame::deliveries(&reference, &door.handle, &pulled, wanted),
                         Err(refused) => frame::fault(&reference, &door.advise(refused), "").into(),
                     })
                 });

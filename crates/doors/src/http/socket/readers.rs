@@ -2,6 +2,7 @@
 
 use super::frame::Reference;
 use crate::http::peer::Owed;
+use crate::http::rendering::As;
 use broker::{Cursor, PlaceName};
 use futures_util::future::AbortHandle;
 use std::collections::HashMap;
@@ -21,6 +22,8 @@ pub(crate) enum Kind {
         cursor: Cursor,
         /// From when its place is known.
         owed: Option<Owed>,
+        /// In which dialect it is told.
+        wanted: As,
     },
     /// Consumes a durable place.
     Durable(Durable),
@@ -35,6 +38,8 @@ pub(crate) struct Durable {
     pub consumer: Arc<str>,
     /// Most deliveries of the place that the consumer holds.
     pub in_flight_max: usize,
+    /// In which dialect it is told.
+    pub wanted: As,
 }
 
 /// All readers of one socket.

@@ -21,6 +21,7 @@ impl Connection {
         let kind = Kind::Live {
             cursor: self.handle.head(),
             owed: None,
+            wanted: None,
         };
         self.readers.insert(reference, Reader { kind, waits });
     }

@@ -93,7 +93,7 @@ impl Writer {
 }
 
 /// Waits for the peer to take data, as long as it may take.
-async fn patiently<E>(
+pub(crate) async fn patiently<E>(
     peer: &Peer,
     written: impl Future<Output = Result<(), E>>,
 ) -> Result<(), Broken> {

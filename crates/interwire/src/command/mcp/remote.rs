@@ -3,8 +3,8 @@
 use crate::identity;
 use bytes::Bytes;
 use client::{
-    AskEvent, Client, Error, Event, Filter, From, Place, Subscription, TaskQuery, TraceFormat,
-    TraceOptions,
+    AgentQuery, AskEvent, Client, Error, Event, Filter, From, Place, Subscription, TaskQuery,
+    TraceFormat, TraceOptions,
 };
 use doors::mcp::{Delivered, Ended, Exchange, Pairs, Refusal, Settling, TraceForm};
 use protocol::{Code, Timestamp};
@@ -148,6 +148,18 @@ impl Exchange for Remote {
             ..TaskQuery::default()
         };
         read(&self.client.tasks(&query).await.map_err(refusal)?)
+    }
+
+    async fn agents(&self, words: &str, limit: usize) -> Result<Value, Refusal> {
+        let query = AgentQuery {
+            limit: u64::try_from(limit).ok(),
+            ..AgentQuery::default()
+        };
+        let mut query = query.with("presence", "any");
+        if !words.trim().is_empty() {
+            query = query.with("q", words);
+        }
+        read(&self.client.agents(&query).await.map_err(refusal)?)
     }
 
     async fn subscriptions(&self) -> Result<Value, Refusal> {

@@ -5,13 +5,16 @@ and waits for the exchange's answer in a topic of its own; with "how": "stream" 
 """
 
 import json
-import sys
+import os
+import socket
 import time
 import uuid
 
+from bus_driver import header, matches, reply, run, spelled
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
-from bus_driver import header, matches, say, spelled
+NO_LEASES = "no leases: a group commits an offset, and the broker takes any"
+NO_NACK = "no word for one message: a group goes on from an offset"
 
 
 class Driver:
@@ -21,7 +24,7 @@ class Driver:
         self.party = options.get("party", "agent.b")
         self.events = f"{self.prefix}.events"
         self.replies, self.reader, self.group = None, None, None
-        self.filter, self.cursor, self.place = None, None, None
+        self.filter, self.cursor, self.place, self.held = None, None, None, {}
         self.connect()
 
     def common(self):
@@ -86,20 +89,20 @@ class Driver:
             message = self.answers.poll(1)
             if message is not None and not message.error():
                 return json.loads(message.value())
-        return {"error": "no answer"}
+        raise TimeoutError("no answer")
 
     def follow(self, request):
         self.filter, start = request.get("filter"), request.get("from")
         if self.reader:
             self.reader.close()
         self.reader = self.consumer(uuid.uuid4().hex)
-        self.cursor = json.loads(start) if start else {}
+        self.cursor = json.loads(start) if start and start != "0" else {}
         topic = request.get("topic", self.events)
         places = []
         for p in self.partitions(topic):
             if str(p) not in self.cursor:
                 low, high = self.reader.get_watermark_offsets(TopicPartition(topic, p), timeout=10)
-                self.cursor[str(p)] = low if request.get("all") else high
+                self.cursor[str(p)] = low if start == "0" or request.get("all") else high
             places.append(TopicPartition(topic, p, self.cursor[str(p)]))
         self.reader.assign(places)
         return {"ok": True}
@@ -145,27 +148,44 @@ class Driver:
             text = (message.value() or b"").decode()
             if matches({"target": [self.place]}, text):
                 delivery = f"{message.topic()}:{message.partition()}:{message.offset()}"
+                self.held[delivery] = text
                 return {"envelope": text, "delivery": delivery, "attempt": 1}
         return {"nothing": True}
 
     def ack(self, request):
+        """Answers the sender, and then commits."""
+        text = self.held.pop(request["delivery"], None)
+        if text is None:
+            return {"cannot": NO_LEASES}
+        answer = self.publish({"envelope": reply(text)})
+        if "receipt" not in answer:
+            return answer
         topic, partition, offset = request["delivery"].rsplit(":", 2)
         place = TopicPartition(topic, int(partition), int(offset) + 1)
         self.group.commit(offsets=[place], asynchronous=False)
         return {"ok": True}
 
     def nack(self, _):
-        return {"cannot": "Kafka has no word for one message: a group goes on from an offset"}
+        return {"cannot": NO_NACK}
 
     def cut(self, _):
-        return {"cannot": "the client library has no way to drop its connections without a farewell"}
+        # The library has no word for it, so its sockets are shut down beneath it.
+        port = int(self.url.rpartition(":")[2])
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if not os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+                    continue
+                with socket.socket(fileno=os.dup(int(name))) as one:
+                    if one.family == socket.AF_INET and one.getpeername()[1] == port:
+                        one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # The other side was first.
+        return {"ok": True}
 
-    resume = cut
-
-    def stall(self, _):
-        return {"cannot": "reading is by request: a reader that stops asking holds nothing up and is owed nothing"}
-
-    unstall = stall
+    def resume(self, _):
+        if self.filter is not None:
+            self.follow({"filter": self.filter, "from": json.dumps(self.cursor)})
+        return {"ok": True}
 
     def end(self, _):
         for one in (self.reader, self.group):
@@ -174,15 +194,4 @@ class Driver:
         return {"ok": True}
 
 
-driver = Driver(json.loads(sys.argv[1]))
-say({"ready": True})
-for line in sys.stdin:
-    request = json.loads(line)
-    op = {"raw": "publish"}.get(request["op"], request["op"])
-    try:
-        answer = getattr(driver, op)(request)
-    except Exception as error:
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    say(answer)
-    if op == "end":
-        break
+run(Driver)

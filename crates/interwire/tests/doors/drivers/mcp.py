@@ -37,7 +37,7 @@ class Driver:
                 return await self.publish(client, request["envelope"])
             case "raw":
                 return await self.publish(client, request["text"])
-            case "follow" | "next":
+            case "follow" | "next" | "hears":
                 return {"cannot": NO_STREAM}
             case "consume":
                 self.place = request["place"]

@@ -7,17 +7,10 @@ JetStream stream and waits for the stream's confirmation, again and again until 
 
 import asyncio
 import json
-import os
-import sys
 
-# This file has the name of the library.
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path = [path for path in sys.path if os.path.abspath(path or ".") != here]
-import nats  # noqa: E402
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy  # noqa: E402
-
-sys.path.append(here)
-from bus_driver import header, matches, say, spelled  # noqa: E402
+import nats
+from bus_driver import NO_LEASE, header, matches, reply, run, spelled
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 
 class Driver:
@@ -29,7 +22,7 @@ class Driver:
         self.filter, self.cursor, self.reader, self.waiting = None, None, None, []
         self.place, self.queue, self.held = None, None, {}
 
-    async def connect(self):
+    async def connected(self):
         async def quiet(_):
             pass
 
@@ -80,16 +73,15 @@ class Driver:
 
     async def follow(self, request):
         self.filter, self.cursor = request.get("filter"), request.get("from")
+        if self.cursor is None:
+            self.cursor = str((await self.js.stream_info(self.stream)).state.last_seq)
         await self.read_from(self.cursor)
         return {"ok": True}
 
     async def read_from(self, cursor):
-        if cursor is None:
-            config = ConsumerConfig(deliver_policy=DeliverPolicy.NEW)
-        else:
-            config = ConsumerConfig(
-                deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=int(cursor) + 1
-            )
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=int(cursor) + 1
+        )
         config.ack_policy, config.inactive_threshold = AckPolicy.EXPLICIT, 60
         info = await self.js.add_consumer(self.stream, config)
         self.reader = await self.js.pull_subscribe_bind(consumer=info.name, stream=self.stream)
@@ -147,22 +139,32 @@ class Driver:
             if message.subject == f"{self.prefix}.faults" or not matches({"target": [self.place]}, text):
                 await message.ack()
                 continue
-            delivery = f"{message.metadata.sequence.stream}-{message.metadata.num_delivered}"
-            self.held[delivery] = message
-            return {"envelope": text, "delivery": delivery, "attempt": message.metadata.num_delivered}
+            # Where the server wants to hear of it.
+            self.held[message.reply] = message
+            return {
+                "envelope": text,
+                "delivery": message.reply,
+                "attempt": message.metadata.num_delivered,
+            }
         return {"nothing": True}
 
     async def ack(self, request):
+        """Answers the sender, and then confirms to the server."""
         message = self.held.pop(request["delivery"], None)
-        if message is None:
-            return {"fault": {"code": "lease_lost", "pointer": ""}}
-        await message.ack_sync()
+        if message is not None:
+            answer = await self.publish({"envelope": reply(message.data.decode())})
+            if "receipt" not in answer:
+                return answer
+        try:
+            await self.nc.request(request["delivery"], b"+ACK", timeout=5)
+        except nats.errors.NoRespondersError:
+            return NO_LEASE
         return {"ok": True}
 
     async def nack(self, request):
         message = self.held.pop(request["delivery"], None)
         if message is None:
-            return {"fault": {"code": "lease_lost", "pointer": ""}}
+            return NO_LEASE
         await message.nak(delay=request.get("retry_after_ms", 0) / 1000 or None)
         return {"ok": True}
 
@@ -174,38 +176,16 @@ class Driver:
         return {"ok": True}
 
     async def resume(self, _):
-        await self.connect()
+        await self.connected()
         if self.filter is not None or self.cursor is not None:
             await self.read_from(self.cursor)
         if self.place is not None:
             await self.consume({"place": self.place})
         return {"ok": True}
 
-    async def stall(self, _):
-        return {"cannot": "reading is by request: a reader that stops asking holds nothing up and is owed nothing"}
-
-    unstall = stall
-
     async def end(self, _):
         await self.nc.close()
         return {"ok": True}
 
 
-async def main():
-    driver = Driver(json.loads(sys.argv[1]))
-    await driver.connect()
-    say({"ready": True})
-    loop = asyncio.get_running_loop()
-    while line := await loop.run_in_executor(None, sys.stdin.readline):
-        request = json.loads(line)
-        op = {"raw": "publish"}.get(request["op"], request["op"])
-        try:
-            answer = await getattr(driver, op)(request)
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        say(answer)
-        if op == "end":
-            break
-
-
-asyncio.run(main())
+run(Driver)

@@ -6,18 +6,11 @@ again and again until Redis has it.
 """
 
 import json
-import os
-import sys
 import time
 import uuid
 
-# This file has the name of the library.
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path = [path for path in sys.path if os.path.abspath(path or ".") != here]
-import redis  # noqa: E402
-
-sys.path.append(here)
-from bus_driver import matches, say, spelled  # noqa: E402
+import redis
+from bus_driver import NO_LEASE, matches, reply, run, spelled
 
 
 def text_of(fields):
@@ -33,6 +26,7 @@ class Driver:
         self.replies = f"{self.prefix}.replies.{uuid.uuid4().hex}"
         self.reply = "0"
         self.filter, self.cursor, self.waiting, self.place = None, None, [], None
+        self.held = {}
         self.connect()
 
     def connect(self):
@@ -52,7 +46,7 @@ class Driver:
         self.redis.xadd(stream, fields)
         answers = self.redis.xread({self.replies: self.reply}, count=1, block=10000)
         if not answers:
-            return {"error": "no answer"}
+            raise TimeoutError("no answer")
         entry, fields = answers[0][1][0]
         self.reply = entry
         return json.loads(text_of(fields))
@@ -122,21 +116,30 @@ class Driver:
                     continue
                 state = self.redis.xpending_range(self.events, self.place, entry, entry, 1)
                 attempt = state[0]["times_delivered"] if state else 1
+                self.held[entry.decode()] = text_of(fields)
                 return {"envelope": text_of(fields), "delivery": entry.decode(), "attempt": attempt}
         return {"nothing": True}
 
     def ack(self, request):
-        if self.redis.xack(self.events, self.place, request["delivery"]):
-            return {"ok": True}
-        return {"fault": {"code": "lease_lost", "pointer": ""}}
+        """Answers the sender, and then confirms to Redis."""
+        text = self.held.pop(request["delivery"], None)
+        if text is not None:
+            answer = self.publish({"envelope": reply(text)})
+            if "receipt" not in answer:
+                return answer
+        try:
+            confirmed = self.redis.xack(self.events, self.place, request["delivery"])
+        except redis.ResponseError:
+            confirmed = 0  # No entry is called like that.
+        return {"ok": True} if confirmed else NO_LEASE
 
     def nack(self, request):
         # Redis has no word for it: the entry is made to look idle, so that the lease ends when asked.
         idle = max(0, self.lease - request.get("retry_after_ms", 0))
         claimed = self.redis.xclaim(
-            self.events, self.place, self.party, 0, [request["delivery"]], idle=idle
+            self.events, self.place, self.party, 0, [request["delivery"]], idle=idle, justid=True
         )
-        return {"ok": True} if claimed else {"fault": {"code": "lease_lost", "pointer": ""}}
+        return {"ok": True} if claimed else NO_LEASE
 
     def cut(self, _):
         for connection in self.redis.connection_pool._available_connections:
@@ -148,25 +151,9 @@ class Driver:
         self.waiting = []
         return {"ok": True}
 
-    def stall(self, _):
-        return {"cannot": "reading is by request: a reader that stops asking holds nothing up and is owed nothing"}
-
-    unstall = stall
-
     def end(self, _):
         self.redis.close()
         return {"ok": True}
 
 
-driver = Driver(json.loads(sys.argv[1]))
-say({"ready": True})
-for line in sys.stdin:
-    request = json.loads(line)
-    op = {"raw": "publish"}.get(request["op"], request["op"])
-    try:
-        answer = getattr(driver, op)(request)
-    except Exception as error:
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    say(answer)
-    if op == "end":
-        break
+run(Driver)

@@ -138,7 +138,7 @@ async def until_found(client) -> None:
             await anyio.sleep(0.05)
     [agent] = found
     assert agent["party"] == "tool:slow", agent
-    tools = {tool["name"]: tool for tool in agent["announced"]["tools"]}
+    tools = {skill["id"]: skill for skill in agent["cards"]["aep"]["skills"]}
     assert set(tools) == {"count", "harmless", "fail", "die"}, tools
     assert tools["count"]["inputSchema"]["properties"]["steps"], tools["count"]
 

@@ -1,45 +1,27 @@
 //! Kafka as a door, against Tansu. Tansu forgets everything with its process, so here it is frozen and not
 //! killed; brokers that fail are in the tests of the doors, with the mock cluster of librdkafka.
 
-use super::driver::Driver;
 use super::load::{both_ways, event};
-use super::server::Server;
+use super::pair::Bus;
+use super::proxy::Proxy;
 use super::watch::{FOLLOWS, arrives, is_up};
-use crate::process::{Exchange, run, task};
+use crate::process::task;
 use crate::raw::within;
+use crate::server::{Server, free_port};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use std::path::Path;
-use std::time::Duration;
-
-fn start(server: &Server, folder: &Path, more: &[&str]) -> Exchange {
-    let url = format!("kafka.url={}", server.url);
-    let mut arguments = vec![
-        "--data",
-        folder.to_str().unwrap(),
-        "--set",
-        "listen=127.0.0.1:0",
-    ];
-    arguments.extend(["--set", &url, "--set", "kafka.session_timeout_ms=6000"]);
-    for setting in more {
-        arguments.extend(["--set", setting]);
-    }
-    Exchange::start_again(&arguments)
-}
-
-fn driver(server: &Server) -> Driver {
-    Driver::start("kafka", &json!({ "url": server.url, "party": "agent.b" }))
-}
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_others_write_arrives_once_byte_for_byte_and_does_not_go_back() {
-    let (server, folder) = (Server::kafka(), tempfile::tempdir().unwrap());
-    let (mut agent, mut other) = (driver(&server), driver(&server));
+    let bus = Bus::of(Server::kafka());
+    let (mut agent, mut other) = (bus.driver(), bus.driver());
     other.follow(&json!({}));
     // Before anybody reads there.
     let aee = task("m-1", "agent.b", "c");
     agent.publish(&aee);
-    let exchange = start(&server, folder.path(), &[]);
+    let exchange = bus.exchange(&[]);
     let aep = event("agent:far", "e1", "c");
     agent.publish(&aep);
     assert_eq!(arrives(&exchange, "m-1").await, aee);
@@ -66,10 +48,10 @@ async fn what_others_write_arrives_once_byte_for_byte_and_does_not_go_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_names_a_topic_for_it_gets_a_receipt_or_every_fault_and_others_are_not_held_up() {
-    let (server, folder) = (Server::kafka(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::kafka());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "kafka").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     let publish = json!({ "op": "publish", "envelope": event("agent:far", "e1", "c") });
     let first = agent.ask(&publish);
     assert_eq!(first["receipt"]["id"], "e1", "{first}");
@@ -109,17 +91,44 @@ async fn who_names_a_topic_for_it_gets_a_receipt_or_every_fault_and_others_are_n
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_when_the_broker_is_frozen_under_load() {
-    let (server, folder) = (Server::kafka(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::kafka());
+    let exchange = bus.exchange(&[]);
     // A group takes a while to form; from here on it reads.
-    driver(&server).publish(&event("agent:first", "first", "c"));
+    bus.driver().publish(&event("agent:first", "first", "c"));
     arrives(&exchange, "first").await;
-    let drivers = || driver(&server);
+    let drivers = || bus.driver();
     both_ways(exchange, drivers, |exchange, before, outage| {
         std::thread::sleep(before);
-        server.signal(Signal::SIGSTOP);
+        bus.server.signal(Signal::SIGSTOP);
         std::thread::sleep(outage);
-        server.signal(Signal::SIGCONT);
+        bus.server.signal(Signal::SIGCONT);
+        exchange
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_overtaken_when_connections_are_cut_under_load() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = listener.local_addr().unwrap().port();
+    let port = free_port();
+    let proxy = Proxy::start(listener, port);
+    let bus = Bus::of(Server::kafka_behind(near, port));
+    let exchange = bus.exchange(&[]);
+    // A group takes a while to form; from here on it reads.
+    bus.driver().publish(&event("agent:first", "first", "c"));
+    arrives(&exchange, "first").await;
+    let drivers = || bus.driver();
+    both_ways(exchange, drivers, |exchange, before, outage| {
+        std::thread::sleep(before);
+        let end = Instant::now() + outage;
+        let mut cuts = 0;
+        while Instant::now() < end {
+            cuts += proxy.cut();
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        eprintln!("{cuts} connections were cut");
+        assert!(cuts > 0, "nothing was cut");
         exchange
     })
     .await;
@@ -127,48 +136,15 @@ async fn nothing_is_lost_or_overtaken_when_the_broker_is_frozen_under_load() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_when_the_exchange_is_killed_under_load() {
-    let (server, folder) = (Server::kafka(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::kafka());
+    let exchange = bus.exchange(&[]);
     // A group takes a while to form; from here on it reads.
-    driver(&server).publish(&event("agent:first", "first", "c"));
+    bus.driver().publish(&event("agent:first", "first", "c"));
     arrives(&exchange, "first").await;
-    let drivers = || driver(&server);
-    both_ways(exchange, drivers, |exchange, before, outage| {
-        std::thread::sleep(before);
-        let listen = format!("listen={}", exchange.url.trim_start_matches("http://"));
-        exchange.kill();
-        std::thread::sleep(outage);
-        start(&server, folder.path(), &[&listen])
-    })
-    .await;
+    bus.exchange_killed_under_load(exchange).await;
 }
 
 #[test]
 fn the_doctor_says_whether_the_broker_is_there() {
-    let mut server = Server::kafka();
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("kafka.url={}", server.url);
-    let data = folder.path().join("data");
-    let arguments = [
-        "doctor",
-        "--data",
-        data.to_str().unwrap(),
-        "--json",
-        "--set",
-        &url,
-        "--set",
-        "listen=127.0.0.1:0",
-    ];
-    let level = || {
-        let ran = run(&arguments);
-        let checks = ran.json();
-        let check = checks
-            .iter()
-            .find(|check| check["check"] == "kafka")
-            .unwrap();
-        (check["level"].as_str().unwrap().to_owned(), ran.code)
-    };
-    assert_eq!(level(), ("ok".into(), Some(0)));
-    server.kill();
-    assert_eq!(level(), ("bad".into(), Some(1)));
+    Bus::of(Server::kafka()).doctor_tells();
 }

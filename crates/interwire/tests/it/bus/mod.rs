@@ -6,6 +6,8 @@ mod driver;
 mod kafka;
 mod load;
 mod nats;
+mod pair;
+#[cfg(feature = "kafka")]
+mod proxy;
 mod redis;
-mod server;
 mod watch;

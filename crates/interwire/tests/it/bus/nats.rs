@@ -1,41 +1,20 @@
 //! NATS as a door.
 
 use super::driver::Driver;
-use super::load::{both_ways, event};
-use super::server::Server;
+use super::load::event;
+use super::pair::Bus;
 use super::watch::{FOLLOWS, arrives, is_up, metric, value};
-use crate::process::{Exchange, run, task};
+use crate::process::task;
 use crate::raw::within;
+use crate::server::Server;
 use serde_json::{Value, json};
-use std::path::Path;
-
-fn start(server: &Server, folder: &Path, more: &[&str]) -> Exchange {
-    let url = format!("nats.url={}", server.url);
-    let mut arguments = vec!["--data", folder.to_str().unwrap()];
-    arguments.extend([
-        "--set",
-        "listen=127.0.0.1:0",
-        "--set",
-        &url,
-        "--set",
-        "nats.ack_wait_ms=1000",
-    ]);
-    for setting in more {
-        arguments.extend(["--set", setting]);
-    }
-    Exchange::start_again(&arguments)
-}
-
-fn driver(server: &Server) -> Driver {
-    Driver::start("nats", &json!({ "url": server.url, "party": "agent.b" }))
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_is_answered_with_a_receipt_or_with_every_fault() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     let envelope = event("agent:far", "e1", "c");
     let publish = json!({ "op": "publish", "envelope": envelope });
     let first = agent.ask(&publish);
@@ -52,10 +31,10 @@ async fn a_request_is_answered_with_a_receipt_or_with_every_fault() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_others_publish_arrives_once_byte_for_byte_and_does_not_go_back() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let (mut agent, mut other) = (driver(&server), driver(&server));
+    let (mut agent, mut other) = (bus.driver(), bus.driver());
     other.follow(&json!({}));
     let aee = task("m-1", "agent.b", "c");
     let aep = event("agent:far", "e1", "c");
@@ -84,11 +63,11 @@ async fn what_others_publish_arrives_once_byte_for_byte_and_does_not_go_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_read_becomes_a_fault_and_holds_nothing_up() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let mut agent = driver(&server);
-    let mut watcher = driver(&server);
+    let mut agent = bus.driver();
+    let mut watcher = bus.driver();
     watcher.ask(&json!({ "op": "listen", "subject": "aep.faults" }));
     let sent = agent.ask(&json!({ "op": "publish", "envelope": "{]", "how": "stream" }));
     agent.publish(&event("agent:far", "e1", "c"));
@@ -105,10 +84,10 @@ async fn what_cannot_be_read_becomes_a_fault_and_holds_nothing_up() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acknowledgement_from_there_settles_the_delivery_here() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.follow(&json!({ "source": ["agent:near"] }));
     let sent =
         event("agent:near", "e1", "c").replace("\"type\"", "\"target\": \"agent:b\", \"type\"");
@@ -130,18 +109,14 @@ async fn an_acknowledgement_from_there_settles_the_delivery_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_and_directions_decide_what_crosses() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(
-        &server,
-        folder.path(),
-        &[
-            "nats.in_filter=source=agent.far",
-            "nats.out_filter=conversation=yes",
-            "nats.out_routing=events",
-        ],
-    );
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[
+        "nats.in_filter=source=agent.far",
+        "nats.out_filter=conversation=yes",
+        "nats.out_routing=events",
+    ]);
     is_up(&exchange, "nats").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.follow(&json!({ "source": ["agent:near"] }));
     agent.publish(&event("agent:other", "unwanted", "c"));
     agent.publish(&event("agent:far", "wanted", "c"));
@@ -163,10 +138,10 @@ async fn filters_and_directions_decide_what_crosses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_server_never_takes_becomes_a_dead_letter_and_holds_nothing_up() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.follow(&json!({ "source": ["agent:near"] }));
     // With its headers it is over the server's limit.
     let plain = event("agent:near", "large", "c");
@@ -188,11 +163,11 @@ async fn what_the_server_never_takes_becomes_a_dead_letter_and_holds_nothing_up(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_has_the_subjects_is_used_whatever_it_is_called() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let mut agent = Driver::start("nats", &json!({ "url": server.url, "stream": "MINE" }));
+    let bus = Bus::of(Server::nats());
+    let mut agent = Driver::start("nats", &json!({ "url": bus.server.url, "stream": "MINE" }));
     let made = agent.ask(&json!({ "op": "make", "name": "MINE", "subjects": ["aep.type.>"] }));
     assert_eq!(made, json!({ "ok": true }));
-    let exchange = start(&server, folder.path(), &[]);
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
     agent.follow(&json!({ "source": ["agent:near"] }));
     // Its fault has no subject there, and goes to whoever listens.
@@ -214,10 +189,10 @@ async fn a_stream_that_has_the_subjects_is_used_whatever_it_is_called() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_jetstream_those_who_listen_get_it_and_requests_are_answered() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &["nats.jetstream=false"]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&["nats.jetstream=false"]);
     is_up(&exchange, "nats").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.ask(&json!({ "op": "listen", "subject": "aep.type.>" }));
     let request = json!({ "op": "publish", "envelope": event("agent:far", "e1", "c"), "subject": "aep.type.environment.observed" });
     let answer = agent.ask(&request);
@@ -240,9 +215,9 @@ async fn without_jetstream_those_who_listen_get_it_and_requests_are_answered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_owed_waits_for_a_server_that_comes_later() {
-    let (mut server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    server.kill();
-    let exchange = start(&server, folder.path(), &[]);
+    let mut bus = Bus::of(Server::nats());
+    bus.server.kill();
+    let exchange = bus.exchange(&[]);
     exchange
         .client()
         .publish(event("agent:near", "e1", "c"))
@@ -250,15 +225,15 @@ async fn what_is_owed_waits_for_a_server_that_comes_later() {
         .unwrap();
     assert_eq!(value(&exchange, "interwire_bus_up{bus=\"nats\"}").await, 0);
     exchange.kill();
-    let exchange = start(&server, folder.path(), &[]);
-    server.start_again();
+    let exchange = bus.exchange(&[]);
+    bus.server.start_again();
     metric(
         &exchange,
         "interwire_bus_out_total{bus=\"nats\",result=\"confirmed\"}",
         1,
     )
     .await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.ask(&json!({ "op": "follow", "filter": {}, "from": "0" }));
     let seen = agent.next(FOLLOWS).unwrap();
     assert!(seen["envelope"].as_str().unwrap().contains("e1"));
@@ -266,43 +241,26 @@ async fn what_is_owed_waits_for_a_server_that_comes_later() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_when_the_server_is_killed_under_load() {
-    let (mut server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let url = server.url.clone();
-    let drivers = || Driver::start("nats", &json!({ "url": url, "party": "agent.b" }));
-    both_ways(exchange, drivers, |exchange, before, outage| {
-        std::thread::sleep(before);
-        server.kill();
-        std::thread::sleep(outage);
-        server.start_again();
-        exchange
-    })
-    .await;
+    bus.killed_under_load(exchange).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_when_the_exchange_is_killed_under_load() {
-    let (server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "nats").await;
-    let drivers = || driver(&server);
-    both_ways(exchange, drivers, |exchange, before, outage| {
-        std::thread::sleep(before);
-        let listen = format!("listen={}", exchange.url.trim_start_matches("http://"));
-        exchange.kill();
-        std::thread::sleep(outage);
-        start(&server, folder.path(), &[&listen])
-    })
-    .await;
+    bus.exchange_killed_under_load(exchange).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_ends_well_when_told_to_stop_and_the_server_is_gone() {
-    let (mut server, folder) = (Server::nats(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &["http.drain_notice_ms=0"]);
+    let mut bus = Bus::of(Server::nats());
+    let exchange = bus.exchange(&["http.drain_notice_ms=0"]);
     is_up(&exchange, "nats").await;
-    server.kill();
+    bus.server.kill();
     exchange
         .client()
         .publish(event("agent:near", "e1", "c"))
@@ -315,30 +273,5 @@ async fn it_ends_well_when_told_to_stop_and_the_server_is_gone() {
 
 #[test]
 fn the_doctor_says_whether_the_server_is_there() {
-    let mut server = Server::nats();
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("nats.url={}", server.url);
-    let data = folder.path().join("data");
-    let arguments = [
-        "doctor",
-        "--data",
-        data.to_str().unwrap(),
-        "--json",
-        "--set",
-        &url,
-        "--set",
-        "listen=127.0.0.1:0",
-    ];
-    let level = || {
-        let ran = run(&arguments);
-        let checks = ran.json();
-        let check = checks
-            .iter()
-            .find(|check| check["check"] == "nats")
-            .unwrap();
-        (check["level"].as_str().unwrap().to_owned(), ran.code)
-    };
-    assert_eq!(level(), ("ok".into(), Some(0)));
-    server.kill();
-    assert_eq!(level(), ("bad".into(), Some(1)));
+    Bus::of(Server::nats()).doctor_tells();
 }

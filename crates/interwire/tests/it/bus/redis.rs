@@ -1,43 +1,23 @@
 //! Redis Streams as a door.
 
-use super::driver::Driver;
-use super::load::{both_ways, event};
-use super::server::Server;
+use super::load::event;
+use super::pair::Bus;
 use super::watch::{FOLLOWS, arrives, is_up, metric};
-use crate::process::{Exchange, run, task};
+use crate::process::task;
 use crate::raw::within;
+use crate::server::Server;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::time::Duration;
-
-fn start(server: &Server, folder: &Path, more: &[&str]) -> Exchange {
-    let url = format!("redis.url={}", server.url);
-    let mut arguments = vec![
-        "--data",
-        folder.to_str().unwrap(),
-        "--set",
-        "listen=127.0.0.1:0",
-    ];
-    arguments.extend(["--set", &url]);
-    for setting in more {
-        arguments.extend(["--set", setting]);
-    }
-    Exchange::start_again(&arguments)
-}
-
-fn driver(server: &Server) -> Driver {
-    Driver::start("redis", &json!({ "url": server.url, "party": "agent.b" }))
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_others_add_arrives_once_byte_for_byte_and_does_not_go_back() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let (mut agent, mut other) = (driver(&server), driver(&server));
+    let bus = Bus::of(Server::redis());
+    let (mut agent, mut other) = (bus.driver(), bus.driver());
     other.follow(&json!({}));
     // Before anybody reads there.
     let aee = task("m-1", "agent.b", "c");
     agent.publish(&aee);
-    let exchange = start(&server, folder.path(), &[]);
+    let exchange = bus.exchange(&[]);
     let aep = event("agent:far", "e1", "c");
     agent.publish(&aep);
     assert_eq!(arrives(&exchange, "m-1").await, aee);
@@ -65,10 +45,10 @@ async fn what_others_add_arrives_once_byte_for_byte_and_does_not_go_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_names_a_stream_for_it_gets_a_receipt_or_every_fault() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::redis());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "redis").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     let publish = json!({ "op": "publish", "envelope": event("agent:far", "e1", "c") });
     let first = agent.ask(&publish);
     assert_eq!(first["receipt"]["id"], "e1", "{first}");
@@ -79,10 +59,10 @@ async fn who_names_a_stream_for_it_gets_a_receipt_or_every_fault() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_read_becomes_a_fault_is_confirmed_and_holds_nothing_up() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::redis());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "redis").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     let bad = agent.publish("{]");
     agent.ask(&json!({ "op": "publish", "text": "x", "bare": true, "how": "stream" }));
     agent.publish(&event("agent:far", "e1", "c"));
@@ -111,25 +91,25 @@ async fn what_cannot_be_read_becomes_a_fault_is_confirmed_and_holds_nothing_up()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_instance_took_and_never_confirmed_is_taken_over() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let other = start(&server, &folder.path().join("other"), &[]);
+    let bus = Bus::of(Server::redis());
+    let other = bus.exchange_on(&bus.folder.path().join("other"), &[]);
     // The group is there.
     is_up(&other, "redis").await;
     other.kill();
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.publish(&event("agent:far", "e1", "c"));
     let grabbed = agent.ask(&json!({ "op": "grab", "group": "interwire" }));
     assert_eq!(grabbed, json!({ "count": 1 }));
-    let exchange = start(&server, folder.path(), &["redis.claim_idle_ms=200"]);
+    let exchange = bus.exchange(&["redis.claim_idle_ms=200"]);
     arrives(&exchange, "e1").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acknowledgement_from_there_settles_the_delivery_here() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::redis());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "redis").await;
-    let mut agent = driver(&server);
+    let mut agent = bus.driver();
     agent.follow(&json!({ "source": ["agent:near"] }));
     let sent =
         event("agent:near", "e1", "c").replace("\"type\"", "\"target\": \"agent:b\", \"type\"");
@@ -151,13 +131,13 @@ async fn an_acknowledgement_from_there_settles_the_delivery_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_is_trimmed_and_named_as_the_settings_say() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
+    let bus = Bus::of(Server::redis());
     let settings = [
         "redis.entries_max=100",
         "redis.out_routing=type",
         "redis.prefix=mine",
     ];
-    let exchange = start(&server, folder.path(), &settings);
+    let exchange = bus.exchange(&settings);
     is_up(&exchange, "redis").await;
     let client = exchange.client();
     for n in 0..400 {
@@ -170,71 +150,30 @@ async fn a_stream_is_trimmed_and_named_as_the_settings_say() {
         400,
     )
     .await;
-    let kept =
-        driver(&server).ask(&json!({ "op": "read", "stream": "mine.type.environment.observed" }));
+    let kept = bus
+        .driver()
+        .ask(&json!({ "op": "read", "stream": "mine.type.environment.observed" }));
     let kept = kept["bodies"].as_array().unwrap().len();
     assert!((100..400).contains(&kept), "{kept}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_when_the_server_is_killed_under_load() {
-    let (mut server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::redis());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "redis").await;
-    let url = server.url.clone();
-    let drivers = || Driver::start("redis", &json!({ "url": url, "party": "agent.b" }));
-    both_ways(exchange, drivers, |exchange, before, outage| {
-        std::thread::sleep(before);
-        server.kill();
-        std::thread::sleep(outage);
-        server.start_again();
-        exchange
-    })
-    .await;
+    bus.killed_under_load(exchange).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_when_the_exchange_is_killed_under_load() {
-    let (server, folder) = (Server::redis(), tempfile::tempdir().unwrap());
-    let exchange = start(&server, folder.path(), &[]);
+    let bus = Bus::of(Server::redis());
+    let exchange = bus.exchange(&[]);
     is_up(&exchange, "redis").await;
-    let drivers = || driver(&server);
-    both_ways(exchange, drivers, |exchange, before, outage| {
-        std::thread::sleep(before);
-        let listen = format!("listen={}", exchange.url.trim_start_matches("http://"));
-        exchange.kill();
-        std::thread::sleep(outage);
-        start(&server, folder.path(), &[&listen])
-    })
-    .await;
+    bus.exchange_killed_under_load(exchange).await;
 }
 
 #[test]
 fn the_doctor_says_whether_the_server_is_there() {
-    let mut server = Server::redis();
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("redis.url={}", server.url);
-    let data = folder.path().join("data");
-    let arguments = [
-        "doctor",
-        "--data",
-        data.to_str().unwrap(),
-        "--json",
-        "--set",
-        &url,
-        "--set",
-        "listen=127.0.0.1:0",
-    ];
-    let level = || {
-        let ran = run(&arguments);
-        let checks = ran.json();
-        let check = checks
-            .iter()
-            .find(|check| check["check"] == "redis")
-            .unwrap();
-        (check["level"].as_str().unwrap().to_owned(), ran.code)
-    };
-    assert_eq!(level(), ("ok".into(), Some(0)));
-    server.kill();
-    assert_eq!(level(), ("bad".into(), Some(1)));
+    Bus::of(Server::redis()).doctor_tells();
 }

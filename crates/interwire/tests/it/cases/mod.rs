@@ -13,4 +13,5 @@ mod t09_fan_out_receipts;
 mod t15_bytes;
 mod t16_time_and_ids;
 mod t18_drain;
+mod t19_directory;
 mod t20_idle;

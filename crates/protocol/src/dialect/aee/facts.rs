@@ -6,7 +6,8 @@ use super::entities;
 use super::intents::{self, Type};
 use super::rules::View;
 use crate::json::Value;
-use crate::task::{CANCEL_INTENT, Opening, Step, TaskState, Terms};
+use crate::task::{Opening, Step, TaskState, Terms};
+use crate::translate::words;
 use crate::{Act, DialectName, Header, Intake, Party, Settlement, SettlementVerdict, digest};
 
 /// The header, when the members that every tier has could be read.
@@ -36,7 +37,8 @@ pub(super) fn header(doc: Value<'_>, view: &View<'_>, intake: Intake) -> Option<
                     verdict: SettlementVerdict::Acknowledged,
                 })
             }),
-            Type::Task | Type::Event | Type::Stream => None,
+            Type::Event => event_settles(view).map(Box::new),
+            Type::Task | Type::Stream => None,
         },
         cause,
         retry: None,
@@ -80,12 +82,40 @@ fn recipients(to: Option<&str>, kind: Type) -> Vec<Party> {
 /// for it (AEE 7.2).
 fn act(kind: Type, view: &View<'_>) -> Act {
     let intent = view.intent.as_deref().unwrap_or_default();
-    match (kind, view.error_code.as_deref()) {
-        (Type::Error, Some("E_CANCELLED")) => Act::Cancel,
-        (Type::Error, Some("E_TIMEOUT")) => Act::TimeOut,
-        (Type::Event, _) if intent == CANCEL_INTENT => Act::CancelRequest,
-        _ => intents::act(kind, intent),
+    let said = match kind {
+        Type::Error => view.error_code.as_deref().and_then(of_error),
+        Type::Event => words::borrowed(intent),
+        Type::Task | Type::Result | Type::Stream => None,
+    };
+    said.unwrap_or_else(|| intents::act(kind, intent))
+}
+
+/// What an error with this code says, when it is no plain failure.
+pub(super) fn of_error(code: &str) -> Option<Act> {
+    match code {
+        "E_CANCELLED" => Some(Act::Cancel),
+        "E_TIMEOUT" => Some(Act::TimeOut),
+        words::REFUSED => Some(Act::Refuse),
+        _ => None,
     }
+}
+
+/// What an event says of the delivery of the message it answers, in AEP's words (AEP 6).
+fn event_settles(view: &View<'_>) -> Option<Settlement> {
+    let id = view.reply_to.as_deref()?.into();
+    let verdict = match act(Type::Event, view) {
+        Act::Ack => SettlementVerdict::Acknowledged,
+        Act::Reject => {
+            let reason = view.reason.as_deref().unwrap_or_default().into();
+            if view.is_final {
+                SettlementVerdict::Never { reason }
+            } else {
+                SettlementVerdict::Again { reason }
+            }
+        }
+        _ => return None,
+    };
+    Some(Settlement { id, verdict })
 }
 
 /// What the envelope does to a task: a task asks, whatever its intent, and ends with its result or
@@ -103,6 +133,11 @@ fn step(kind: Type, view: &View<'_>) -> Option<Step> {
             Act::Fail => Some(Step::Report(TaskState::Failed)),
             Act::Cancel => Some(Step::Report(TaskState::Cancelled)),
             Act::TimeOut => Some(Step::Report(TaskState::TimedOut)),
+            Act::Refuse => Some(Step::Report(TaskState::Failed)),
+            Act::Accept => Some(Step::Report(TaskState::Accepted)),
+            Act::Start => Some(Step::Report(TaskState::Started)),
+            Act::Output => Some(Step::Report(TaskState::Output)),
+            Act::Block => Some(Step::Report(TaskState::Blocked)),
             Act::CancelRequest => Some(Step::RequestCancel),
             _ => None,
         },

@@ -1,6 +1,7 @@
 //! Types and intents: their grammar, the reserved seven, and what an envelope does (AEE 1.3, AEE 4).
 
 use crate::Act;
+use crate::translate::words::QUERY_INTENT;
 
 /// The closed set of envelope types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +79,15 @@ pub(super) fn is_dotted(intent: &str) -> bool {
     intent.contains('.') && intent.split('.').all(is_segment)
 }
 
+/// Whether a task of this intent asks and its result answers: the protocol's own questions, and the word
+/// of AEP that a question of another dialect comes under.
+pub(crate) fn is_query(intent: &str) -> bool {
+    intent == QUERY_INTENT || (RESERVED.contains(&intent) && intent != "aee.context.refute")
+}
+
 /// What an envelope of this type and intent does.
 pub(super) fn act(kind: Type, intent: &str) -> Act {
-    let is_query = RESERVED.contains(&intent) && intent != "aee.context.refute";
+    let is_query = is_query(intent);
     match kind {
         Type::Task if is_query => Act::Query,
         Type::Task => Act::Request,

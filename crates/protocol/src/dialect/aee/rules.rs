@@ -29,6 +29,10 @@ pub(super) struct View<'d> {
     pub(super) timeout_ms: Option<i64>,
     /// `payload.code` of an error.
     pub(super) error_code: Option<Cow<'d, str>>,
+    /// `payload.reason`.
+    pub(super) reason: Option<Cow<'d, str>>,
+    /// Whether `payload.retryable` is false.
+    pub(super) is_final: bool,
 }
 
 impl View<'_> {
@@ -85,8 +89,16 @@ pub(super) fn check<'d>(found: &Found<'d>, out: &mut Findings) -> View<'d> {
             }
             Field::Payload => {
                 check_payload(value, &view, found.get(Field::Requires), out);
-                if view.kind == Some(Type::Error) {
-                    view.error_code = value.get("code").and_then(Value::as_str);
+                match view.kind {
+                    Some(Type::Error) => {
+                        view.error_code = value.get("code").and_then(Value::as_str);
+                    }
+                    Some(Type::Event) if view.intent.as_deref() == Some("event.rejected") => {
+                        view.reason = value.get("reason").and_then(Value::as_str);
+                        view.is_final =
+                            value.get("retryable").and_then(Value::as_bool) == Some(false);
+                    }
+                    _ => {}
                 }
             }
             Field::Sig => check_sig(value, out),

@@ -96,6 +96,7 @@ pub struct Envelope {
     topics: Vec<String>,
     priority: Priority,
     expires_at: Option<Timestamp>,
+    is_reply_expected: Option<bool>,
     is_ack_required: bool,
     task: Option<String>,
     idempotency_key: String,
@@ -124,6 +125,7 @@ impl Envelope {
             topics: Vec::new(),
             priority: Priority::Normal,
             expires_at: None,
+            is_reply_expected: None,
             is_ack_required: false,
             task: None,
             retry_count: 0,
@@ -222,6 +224,13 @@ impl Envelope {
         self
     }
 
+    /// Whether the sender expects a reply. Without it nothing is said.
+    #[must_use]
+    pub fn reply_expected(mut self, is_expected: bool) -> Self {
+        self.is_reply_expected = Some(is_expected);
+        self
+    }
+
     /// Whether every recipient must acknowledge. An acknowledgement may not ask for one.
     #[must_use]
     pub fn ack_required(mut self, is_asked: bool) -> Self {
@@ -286,15 +295,11 @@ impl Envelope {
         if let Some(moment) = self.expires_at {
             delivery = delivery.time("expires_at", moment);
         }
+        if let Some(is_expected) = self.is_reply_expected {
+            delivery = delivery.raw("reply_expected", flag(is_expected));
+        }
         delivery = delivery
-            .raw(
-                "ack_required",
-                if self.is_ack_required {
-                    "true"
-                } else {
-                    "false"
-                },
-            )
+            .raw("ack_required", flag(self.is_ack_required))
             .maybe("task_ref", self.task.as_deref())
             .text("idempotency_key", &self.idempotency_key)
             .raw("retry_count", &self.retry_count.to_string())
@@ -331,6 +336,10 @@ fn integrity_object(checksum: Option<&str>) -> String {
         .text("canonicalization", "RFC8785")
         .maybe("checksum", checksum)
         .close()
+}
+
+fn flag(is_set: bool) -> &'static str {
+    if is_set { "true" } else { "false" }
 }
 
 fn list(items: &[String]) -> String {

@@ -57,7 +57,7 @@ pub(super) static CHECKSUM: Grammar = Grammar {
 };
 
 /// `[A-Za-z0-9][A-Za-z0-9._:-]{0,127}` (UAI 1.1).
-fn is_identifier(text: &str) -> bool {
+pub(crate) fn is_identifier(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() <= 128
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
@@ -70,7 +70,7 @@ fn is_identifier(text: &str) -> bool {
 ///
 /// UAI 1.2 only says "string". A `:` or `.` in it would let `{"type":"agent:a","id":"b"}` pass for
 /// the agent `a:b`, so the party spelling needs it plain.
-fn is_agent_type(text: &str) -> bool {
+pub(crate) fn is_agent_type(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(is_name_byte)
 }
 
@@ -80,7 +80,7 @@ fn is_idempotency_key(text: &str) -> bool {
 }
 
 /// Dotted segments of letters, digits, `_`, `-`, at most 255 characters (UAI 9.3 Q3).
-pub(super) fn is_topic(text: &str) -> bool {
+pub(crate) fn is_topic(text: &str) -> bool {
     text.len() <= 255
         && text
             .split('.')

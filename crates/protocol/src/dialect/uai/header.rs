@@ -98,6 +98,8 @@ fn settles(profile: &str, body: Value<'_>, conversation: Value<'_>) -> Option<Se
         "uai.task.status.v1" | "uai.agent.task-status.v1" | "uai.agent.final-report.v1" => {
             (text(conversation, "parent_message_id")?, Cow::Borrowed(""))
         }
+        // Whoever answers a message has got it.
+        "uai.intent.response.v1" | "uai.error.v1" => (answered(profile, body)?, Cow::Borrowed("")),
         _ => return None,
     };
     let verdict = match &*status {

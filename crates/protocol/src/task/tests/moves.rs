@@ -341,3 +341,30 @@ fn a_dialect_may_report_on_the_task_of_another() {
         [Submitted, Accepted, Started, Completed]
     );
 }
+
+#[test]
+fn a_reply_of_another_dialect_to_the_event_of_a_task_is_about_the_task() {
+    for bound in [9, 1] {
+        let mut world = World::bounded(bound, bound);
+        let submitted = submit("t", None, "{}");
+        world.publish(&submitted).unwrap();
+        // With room for one it has left memory by now.
+        world.publish(&submit("other", None, "{}")).unwrap();
+        let reply = |to: &str| {
+            Aee::event("agent.w", to, "task.started")
+                .corr("CONV_0001")
+                .reply_to(&id_of(&submitted))
+                .build(&fresh("aee-reply"), NOW)
+        };
+        // An event's id is its sender's own.
+        world.publish(&reply("agent.x")).unwrap();
+        assert_eq!(world.state("t"), Some(Submitted));
+        world.publish(&reply("agent.a")).unwrap();
+        assert_eq!(world.state("t"), Some(Started));
+        // It is no task's id: another may have it.
+        let same = submit(&id_of(&submitted), None, "{}");
+        world.publish(&same).unwrap();
+        assert_eq!(world.state(&id_of(&submitted)), Some(Submitted));
+        assert_eq!(world.history("t"), [Submitted, Started]);
+    }
+}

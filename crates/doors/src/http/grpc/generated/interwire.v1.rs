@@ -58,6 +58,9 @@ pub struct GetMessageRequest {
     /// Needed where several senders used one id.
     #[prost(string, tag = "2")]
     pub sender: ::prost::alloc::string::String,
+    /// aee, aep or uai: in that dialect (docs/translation.md); native, also when empty: as it was sent.
+    #[prost(string, tag = "3")]
+    pub r#as: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Message {
@@ -65,10 +68,14 @@ pub struct Message {
     pub id: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub cursor: ::prost::alloc::string::String,
+    /// Of the envelope.
     #[prost(string, tag = "3")]
     pub dialect: ::prost::alloc::string::String,
     #[prost(bytes = "bytes", tag = "4")]
     pub envelope: ::prost::bytes::Bytes,
+    /// Why it is not in the dialect that was asked for.
+    #[prost(message, optional, tag = "5")]
+    pub untranslated: ::core::option::Option<Fault>,
 }
 /// A field without values is not constrained; several values mean any of them. Patterns by segment: `*` is one,
 /// a trailing `.*` one or more.
@@ -108,6 +115,9 @@ pub struct SubscribeRequest {
     /// complete (also when empty) gives every message; best_effort takes a reader that is too far behind to the newest.
     #[prost(string, tag = "4")]
     pub mode: ::prost::alloc::string::String,
+    /// In which dialect messages come, as in GetMessageRequest.
+    #[prost(string, tag = "5")]
+    pub r#as: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubscribeResponse {
@@ -196,6 +206,9 @@ pub struct PullRequest {
     /// Milliseconds to wait for the first.
     #[prost(uint64, tag = "4")]
     pub wait_ms: u64,
+    /// In which dialect messages come, as in GetMessageRequest.
+    #[prost(string, tag = "5")]
+    pub r#as: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PullResponse {

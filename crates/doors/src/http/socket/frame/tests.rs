@@ -1,6 +1,6 @@
 use super::{FrameLimits, Incoming, Operation, plain, read};
 use broker::{From, Mode, OnGap, PlaceName};
-use protocol::{Party, Rules, Timestamp};
+use protocol::{DialectName, Party, Rules, Timestamp};
 use std::time::Duration;
 
 fn frame(text: &str) -> Incoming {
@@ -48,6 +48,7 @@ fn readers_are_live_or_durable() {
         filter,
         from,
         follow,
+        wanted: None,
     }) =
         frame(r#"{"op":"subscribe","filter":{"type":"task.*"},"from":"earliest","on_gap":"fail"}"#)
             .operation
@@ -61,6 +62,7 @@ fn readers_are_live_or_durable() {
         place,
         consumer,
         in_flight_max,
+        wanted: None,
     }) = frame(r#"{"op":"subscribe","inbox":"agent.b","max_in_flight":3,"consumer":"w1"}"#)
         .operation
     else {
@@ -70,8 +72,8 @@ fn readers_are_live_or_durable() {
         (place, consumer.as_deref(), in_flight_max),
         (PlaceName::Inbox(Party::parse("agent:b")), Some("w1"), 3)
     );
-    let Ok(Operation::Pull(pull)) =
-        frame(r#"{"op":"pull","subscription":"s","wait_ms":250}"#).operation
+    let Ok(Operation::Pull(pull, Some(DialectName::Uai))) =
+        frame(r#"{"op":"pull","subscription":"s","wait_ms":250,"as":"uai"}"#).operation
     else {
         panic!("expected a pull");
     };

@@ -1,6 +1,6 @@
 //! The bodies of the common agent packets (UAI 3.2), each turned into an envelope by `envelope`.
 
-use super::{Envelope, Heading, Object, list, texts};
+use super::{Envelope, Heading, Object, flag, list, texts};
 use crate::Timestamp;
 
 /// What every packet says about its own standing when the caller says nothing else.
@@ -282,8 +282,4 @@ impl FinalReport {
         let profile = "uai.agent.final-report.v1";
         Envelope::new(profile, body, heading)
     }
-}
-
-fn flag(is_set: bool) -> &'static str {
-    if is_set { "true" } else { "false" }
 }

