@@ -28,7 +28,7 @@ impl Exchange {
                 self.dedupe
                     .remember_message(&header, &known_from(&recipients), sequence);
                 self.tasks.apply(at, sequence, &header);
-                self.claims.apply(at, &header);
+                self.claims.apply(at, &header, &self.directory);
                 if moves_flow {
                     self.move_flow(at, header.dialect, &envelope);
                 }

@@ -5,30 +5,39 @@
 //! changes nothing, goes to nobody, and its sender gets a blocker. A fold over records, like all
 //! state, so that a restart gives the same answer. Implements UAI 9.8.
 
+mod blocker;
 mod snapshot;
 mod speech;
+mod version;
 
-use protocol::dialect::uai::negotiate::Agreements;
+use crate::directory::Directory;
+use blocker::{Blocker, Blockers};
+use protocol::coordination::Claim;
 use protocol::task::SERVICE;
 use protocol::{Code, Coordination, Fault, Header, Party, Timestamp};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Longest name of a resource, in bytes.
 const RESOURCE_BYTES_MAX: usize = 512;
-/// Longest version, in bytes of JSON.
+/// Longest version, in bytes of JSON; one that was counted on may be a little longer.
 const VERSION_BYTES_MAX: usize = 128;
+const VERSION_BYTES_GROWN_MAX: usize = VERSION_BYTES_MAX + 32;
+/// Most claims in one message.
+const CLAIMS_MAX: usize = 16;
 /// Most resources; their versions are never forgotten, so one more is refused.
 const RESOURCES_MAX: usize = 100_000;
-/// Most open blockers; beyond it the oldest is only in the journal.
-const OPEN_MAX: usize = 100_000;
+/// Most who are told that a resource was given up: those who wait longest.
+const TOLD_MAX: usize = 256;
+/// The feature of those who know the blocker's type `conflict` (UAI 9.8 X2).
+const CONFLICT_FEATURE: &str = "ma.blocker_conflict";
 
-/// The state of claims, and what was agreed with whom.
-#[derive(Debug, Default, PartialEq)]
+/// The state of claims.
+#[derive(Debug, Default)]
 pub(crate) struct Claims {
     resources: BTreeMap<Box<str>, Held>,
-    /// In the order they were opened.
-    open: VecDeque<Blocker>,
-    pub(crate) agreements: Agreements,
+    open: Blockers,
+    /// Whether something may be unsaid that the journal shows should have been said. Not stored.
+    may_owe_words: bool,
 }
 
 /// Where a resource stands.
@@ -36,46 +45,36 @@ pub(crate) struct Claims {
 struct Held {
     /// Its version, as canonical JSON.
     version: Box<str>,
-    /// Who made it that, and with which message.
+    /// Who made it that, when, and with which message under which key.
     by: Party,
+    at: Timestamp,
     message: Box<str>,
-}
-
-/// A claim that lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blocker {
-    pub(crate) id: Box<str>,
-    pub(crate) at: Timestamp,
-    pub(crate) resource: Box<str>,
-    /// The version that was claimed, and the one that stood.
-    pub(crate) base: Box<str>,
-    pub(crate) version: Box<str>,
-    /// Who lost, with which message, where.
-    pub(crate) loser: Party,
-    pub(crate) message: Box<str>,
-    pub(crate) conversation: Box<str>,
-    pub(crate) correlation: Option<Box<str>>,
-    /// The message that won.
-    pub(crate) winner: Box<str>,
-    /// Whether the loser knows the word `conflict`.
-    pub(crate) has_word: bool,
+    key: Box<str>,
+    /// Whether whoever has had it gave it up.
+    is_released: bool,
 }
 
 /// What a message does here. Nothing has changed yet.
 #[derive(Debug)]
 pub(crate) enum Move {
-    /// It coordinates nothing.
+    /// It coordinates nothing, or says again what was accepted.
     None,
-    /// It has the resource now, at that version.
-    Won { resource: Box<str>, next: Box<str> },
-    /// It says again what was accepted.
-    Again,
+    /// Its sender has these resources now, or had them until now.
+    Won(Vec<Gain>),
     /// It was too late.
     Lost(Box<Blocker>),
-    /// It ends these conflicts.
-    Ends(Vec<Box<str>>),
-    /// It offers features.
-    Offers,
+    /// A human ends a conflict, or one that there is not.
+    Resolves { id: Box<str>, grants: bool },
+    /// It ends these conflicts, by their numbers.
+    Corrects(Vec<u64>),
+}
+
+/// A resource that is at this version now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gain {
+    resource: Box<str>,
+    version: Box<str>,
+    is_release: bool,
 }
 
 impl Move {
@@ -89,191 +88,263 @@ impl Claims {
     /// Judges what a message agrees with the exchange.
     ///
     /// # Errors
-    /// `too_long` for a name or version, `overloaded` for one resource too many.
-    pub(crate) fn judge(&self, now: Timestamp, header: &Header) -> Result<Move, Fault> {
-        let Some(coordination) = header.coordination.as_deref() else {
-            return Ok(Move::None);
-        };
-        if let Coordination::Claim {
-            resource,
-            base_version,
-        } = coordination
-        {
-            for (what, length, max) in [
-                ("resource", resource.len(), RESOURCE_BYTES_MAX),
-                ("version", base_version.len(), VERSION_BYTES_MAX),
-            ] {
-                if length > max {
-                    let detail = format!("expected a {what} of at most {max} bytes, got {length}");
-                    return Err(fault(Code::TooLong, detail));
-                }
-            }
-            if !self.resources.contains_key(resource) && self.resources.len() >= RESOURCES_MAX {
-                let detail = format!("expected at most {RESOURCES_MAX} resources, got one more");
-                return Err(fault(Code::Overloaded, detail));
-            }
-        }
-        Ok(self.weigh(now, header, coordination))
-    }
-
-    fn weigh(&self, now: Timestamp, header: &Header, coordination: &Coordination) -> Move {
-        match coordination {
-            Coordination::Claim {
-                resource,
-                base_version,
-            } => match self.resources.get(resource) {
-                Some(held) if is_of(held, header) => Move::Again,
-                Some(held) if held.version != *base_version => {
-                    Move::Lost(Box::new(self.blocker(now, header, resource, base_version, held)))
-                }
-                Some(_) | None => Move::Won {
-                    resource: resource.clone(),
-                    next: next(base_version),
-                },
-            },
-            Coordination::Resolve { blocker } => {
-                self.ends(|open| open.id == *blocker)
-            }
-            // Whoever corrects its own claim, or a human who corrects any.
-            Coordination::Correct { message } => self.ends(|open| {
-                let is_named = open.message == *message || open.id == *message;
-                is_named && (open.loser == header.sender || header.sender.kind() == Some("human"))
-            }),
-            Coordination::Offer(_) => Move::Offers,
-        }
-    }
-
-    fn ends(&self, is_ended: impl Fn(&Blocker) -> bool) -> Move {
-        let ended = self.open.iter().filter(|open| is_ended(open));
-        Move::Ends(ended.map(|open| open.id.clone()).collect())
-    }
-
-    fn blocker(
+    /// `too_long` for a name, a version or a list of claims, `overloaded` for one resource too many.
+    pub(crate) fn judge(
         &self,
         now: Timestamp,
         header: &Header,
-        resource: &str,
-        base: &str,
-        held: &Held,
-    ) -> Blocker {
-        let mut agreed = self.agreements.features(&header.sender, now);
-        Blocker {
-            id: speech::blocker_id(header),
-            at: now,
-            resource: resource.into(),
-            base: base.into(),
-            version: held.version.clone(),
-            loser: header.sender.clone(),
-            message: header.id.clone(),
-            conversation: header.conversation.clone().unwrap_or_default(),
-            correlation: header.correlation.clone(),
-            winner: held.message.clone(),
-            has_word: agreed.any(|feature| feature == "ma.blocker_conflict"),
+        directory: &Directory,
+    ) -> Result<Move, Fault> {
+        if let Some(Coordination::Claims(claims)) = spoken(header) {
+            self.check(claims)?;
         }
+        Ok(self.weigh(now, header, directory))
+    }
+
+    fn check(&self, claims: &[Claim]) -> Result<(), Fault> {
+        let too_long = |what: &str, max: usize, got: usize| {
+            let detail = format!("expected {what} of at most {max}, got {got}");
+            Err(fault(Code::TooLong, detail))
+        };
+        if claims.len() > CLAIMS_MAX {
+            return too_long("a number of claims", CLAIMS_MAX, claims.len());
+        }
+        let mut fresh = 0;
+        for claim in claims {
+            let (name, base) = (claim.resource.len(), claim.base_version.len());
+            if name > RESOURCE_BYTES_MAX {
+                return too_long("bytes in a resource's name", RESOURCE_BYTES_MAX, name);
+            }
+            let is_known = self.resources.contains_key(&claim.resource);
+            let base_max = match is_known {
+                true => VERSION_BYTES_GROWN_MAX,
+                false => VERSION_BYTES_MAX,
+            };
+            if base > base_max {
+                return too_long("bytes in a version", base_max, base);
+            }
+            fresh += usize::from(!is_known);
+        }
+        if fresh > 0 && self.resources.len() + fresh > RESOURCES_MAX {
+            let detail = format!("expected at most {RESOURCES_MAX} resources, got one more");
+            return Err(fault(Code::Overloaded, detail));
+        }
+        Ok(())
+    }
+
+    fn weigh(&self, now: Timestamp, header: &Header, directory: &Directory) -> Move {
+        match spoken(header) {
+            None => Move::None,
+            Some(Coordination::Claims(claims)) => self.weigh_claims(now, header, claims, directory),
+            Some(Coordination::Resolve { blocker, grants }) => Move::Resolves {
+                id: blocker.clone(),
+                grants: *grants,
+            },
+            // Whoever corrects its own claim, or a human who corrects any.
+            Some(Coordination::Correct { message }) => {
+                let is_human = header.sender.kind() == Some("human");
+                let ended = self.open.about(message);
+                let ended = ended.filter(|(_, open)| is_human || open.loser == header.sender);
+                Move::Corrects(ended.map(|(number, _)| number).collect())
+            }
+        }
+    }
+
+    fn weigh_claims(
+        &self,
+        now: Timestamp,
+        header: &Header,
+        claims: &[Claim],
+        directory: &Directory,
+    ) -> Move {
+        let mut gains: Vec<Gain> = Vec::new();
+        for claim in claims {
+            let held = self.resources.get(&claim.resource);
+            if held.is_some_and(|held| is_of(held, header)) {
+                continue;
+            }
+            let is_free = match held {
+                // Whoever claims it first says which version it is at.
+                None => !claim.is_release,
+                Some(held) => {
+                    held.version == claim.base_version
+                        && (!claim.is_release || (held.by == header.sender && !held.is_released))
+                }
+            };
+            if !is_free {
+                let has_word = directory.has_feature(&header.sender, CONFLICT_FEATURE);
+                return Move::Lost(Box::new(Blocker::new(now, header, claim, held, has_word)));
+            }
+            if gains.iter().any(|gain| gain.resource == claim.resource) {
+                continue;
+            }
+            gains.push(Gain {
+                resource: claim.resource.clone(),
+                version: match claim.is_release {
+                    true => claim.base_version.clone(),
+                    false => version::next(&claim.base_version),
+                },
+                is_release: claim.is_release,
+            });
+        }
+        if gains.is_empty() {
+            return Move::None;
+        }
+        Move::Won(gains)
     }
 
     /// Makes the move, and gives what the exchange has to say about it.
     pub(crate) fn perform(&mut self, now: Timestamp, header: &Header, step: Move) -> Vec<String> {
         match step {
-            Move::None | Move::Again => Vec::new(),
-            Move::Won { resource, next } => {
-                let words = speech::won(header, &resource, &next, now);
-                self.open
-                    .retain(|open| open.resource != resource || open.loser != header.sender);
-                let held = Held {
-                    version: next,
-                    by: header.sender.clone(),
-                    message: origin(header).into(),
-                };
-                self.resources.insert(resource, held);
-                words.into_iter().collect()
+            Move::None => {
+                if header.sender.as_str() == SERVICE {
+                    self.open.told(&header.id);
+                }
+                Vec::new()
             }
+            Move::Won(gains) => self.win(now, header, &gains),
             Move::Lost(blocker) => {
                 let words = speech::lost(&blocker);
-                self.open.push_back(*blocker);
-                if self.open.len() > OPEN_MAX {
-                    self.open.pop_front();
-                }
+                self.open.add(*blocker);
                 words
             }
-            Move::Ends(ids) => {
-                let mut words = Vec::new();
-                for open in self.open.iter().filter(|open| ids.contains(&open.id)) {
-                    if !header.recipients.contains(&open.loser) && open.loser != header.sender {
-                        words.extend(speech::resolved(open, header, now));
-                    }
-                }
-                self.open.retain(|open| !ids.contains(&open.id));
-                words
-            }
-            Move::Offers => {
-                let Some(Coordination::Offer(offer)) = header.coordination.as_deref() else {
-                    return Vec::new();
-                };
-                self.agreements
-                    .remember(&header.sender, now, offer.features.as_deref());
-                speech::answered(header, offer, now).into_iter().collect()
+            Move::Resolves { id, grants } => self.resolve(now, header, &id, grants),
+            Move::Corrects(numbers) => {
+                let ended = numbers
+                    .into_iter()
+                    .filter_map(|number| self.open.close(number));
+                let others = ended.filter(|open| !hears(header, &open.loser));
+                others
+                    .filter_map(|open| speech::ended(&open, &header.sender, None, now))
+                    .collect()
             }
         }
+    }
+
+    fn win(&mut self, now: Timestamp, header: &Header, gains: &[Gain]) -> Vec<String> {
+        let mut words: Vec<String> = speech::won(header, gains, now).into_iter().collect();
+        for gain in gains {
+            if gain.is_release {
+                let waiting = self.open.of_resource(&gain.resource).take(TOLD_MAX);
+                words.extend(waiting.filter_map(|open| speech::released(open, header, now)));
+            } else {
+                self.open.close_of(&gain.resource, &header.sender);
+            }
+            let held = Held {
+                version: gain.version.clone(),
+                by: header.sender.clone(),
+                at: now,
+                message: origin(header).into(),
+                key: header.dedupe_key().into(),
+                is_released: gain.is_release,
+            };
+            self.resources.insert(gain.resource.clone(), held);
+        }
+        words
+    }
+
+    fn resolve(&mut self, now: Timestamp, header: &Header, id: &str, grants: bool) -> Vec<String> {
+        let Some(open) = self.open.take(id) else {
+            return speech::no_such_blocker(header, id, now)
+                .into_iter()
+                .collect();
+        };
+        let granted = match self.resources.get_mut(&open.resource) {
+            Some(held) if grants => {
+                *held = Held {
+                    version: version::next(&held.version),
+                    by: open.loser.clone(),
+                    at: now,
+                    message: open.message.clone(),
+                    key: open.key.clone(),
+                    is_released: false,
+                };
+                Some(held.version.clone())
+            }
+            Some(_) | None => None,
+        };
+        let answer = speech::resolved(header, &open, granted.as_deref(), now);
+        let told = speech::ended(&open, &header.sender, granted.as_deref(), now);
+        answer.into_iter().chain(told).collect()
     }
 
     /// Rebuilds the state from a message that is a record.
-    pub(crate) fn apply(&mut self, at: Timestamp, header: &Header) {
-        if let Some(coordination) = header.coordination.as_deref() {
-            let step = self.weigh(at, header, coordination);
-            self.perform(at, header, step);
-        }
+    pub(crate) fn apply(&mut self, at: Timestamp, header: &Header, directory: &Directory) {
+        let step = self.weigh(at, header, directory);
+        self.may_owe_words |= step.is_lost();
+        self.perform(at, header, step);
     }
 
-    /// What was said of a claim that lost, for a sender that sends it again: it may not have heard.
+    /// What was said of a claim, for a sender that sends it again: it may not have heard.
     pub(crate) fn say_again(&self, header: &Header) -> Vec<String> {
-        let Some(Coordination::Claim { .. }) = header.coordination.as_deref() else {
+        let Some(Coordination::Claims(claims)) = spoken(header) else {
             return Vec::new();
         };
-        let id = speech::blocker_id(header);
-        let open = self.open.iter().rev().find(|open| open.id == id);
-        open.map(speech::lost).unwrap_or_default()
+        if let Some(open) = self.open.by_id(&blocker::id_of(header)) {
+            return speech::lost(open);
+        }
+        let mut at = None;
+        let mut gains: Vec<Gain> = Vec::new();
+        for claim in claims {
+            match self.resources.get(&claim.resource) {
+                Some(held) if is_of(held, header) => {
+                    at = Some(held.at);
+                    if gains.iter().all(|gain| gain.resource != claim.resource) {
+                        gains.push(Gain {
+                            resource: claim.resource.clone(),
+                            version: held.version.clone(),
+                            is_release: claim.is_release,
+                        });
+                    }
+                }
+                Some(_) | None => return Vec::new(),
+            }
+        }
+        at.and_then(|at| speech::won(header, &gains, at))
+            .into_iter()
+            .collect()
+    }
+
+    /// Blockers that the journal does not have although their claims are in it: a crash came between.
+    /// Each is given once.
+    pub(crate) fn owed_words(&mut self) -> Vec<String> {
+        if !std::mem::take(&mut self.may_owe_words) {
+            return Vec::new();
+        }
+        self.open.untold().flat_map(speech::lost).collect()
+    }
+
+    /// Whether [`Self::owed_words`] has to be called; the moment is long past.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        let mut owed = self.open.untold().map(|open| open.at);
+        owed.next().filter(|_| self.may_owe_words)
     }
 
     /// How many conflicts nobody has resolved.
     pub(crate) fn open_count(&self) -> usize {
-        self.open.len()
+        self.open.count()
     }
 }
 
-/// Whether an offer is to the exchange alone, which needs no inbox for it.
-pub(crate) fn is_own_business(header: &Header) -> bool {
-    matches!(header.coordination.as_deref(), Some(Coordination::Offer(_)))
-        && header.recipients.iter().any(|party| party.as_str() == SERVICE)
+/// What a message agrees. One that is played again has agreed it before.
+fn spoken(header: &Header) -> Option<&Coordination> {
+    let coordination = header.coordination.as_deref();
+    coordination.filter(|_| header.replay_of.is_none())
 }
 
-/// Copies of one message are one claim.
+/// Copies of one message, and one that is sent again under its key, are one claim (UAI 9.8 X3).
 fn is_of(held: &Held, header: &Header) -> bool {
-    held.by == header.sender && *held.message == *origin(header)
+    held.by == header.sender
+        && (*held.message == *origin(header) || *held.key == *header.dedupe_key())
 }
 
 fn origin(header: &Header) -> &str {
     header.origin.as_deref().unwrap_or(&header.id)
 }
 
-/// The version after this one: a number, or a number at the end of a text, grows by one; any other
-/// text gets `.1`, any other value becomes 1.
-fn next(version: &str) -> Box<str> {
-    if let Ok(number) = version.parse::<i64>() {
-        return number.saturating_add(1).to_string().into();
-    }
-    let Some(text) = version
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    else {
-        return "1".into();
-    };
-    let stem = text.trim_end_matches(|c: char| c.is_ascii_digit());
-    let digits = text.get(stem.len()..).unwrap_or_default();
-    match digits.parse::<u64>() {
-        Ok(number) => format!("\"{stem}{}\"", number.saturating_add(1)).into(),
-        Err(_) => format!("\"{text}.1\"").into(),
-    }
+/// Whether a party hears of a message without being told.
+fn hears(header: &Header, party: &Party) -> bool {
+    header.sender == *party || header.recipients.contains(party)
 }
 
 fn fault(code: Code, detail: String) -> Fault {

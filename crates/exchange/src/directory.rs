@@ -247,6 +247,16 @@ impl Directory {
         }
     }
 
+    /// Whether a card of the party says that it has the feature.
+    pub(crate) fn has_feature(&self, party: &Party, feature: &str) -> bool {
+        let mut cards = self
+            .listed
+            .get(party)
+            .into_iter()
+            .flat_map(|listed| listed.cards.values());
+        cards.any(|card| card.features.iter().any(|own| **own == *feature))
+    }
+
     fn card(&self, party: &Party, source: CardSource) -> Option<&Arc<Card>> {
         self.listed.get(party)?.cards.get(&source)
     }

@@ -26,11 +26,8 @@ pub struct Exchange {
     pub(crate) channels: Channels,
     pub(crate) fences: Fences,
     pub(crate) loop_guard: LoopGuard,
-<<<<<<< HEAD
     pub(crate) claims: Claims,
-=======
     pub(crate) directory: Directory,
->>>>>>> main
     /// The last record that state was rebuilt from.
     pub(crate) recovered_to: u64,
 }
@@ -56,13 +53,10 @@ pub struct Counts {
     pub tasks_open: usize,
     /// Tasks in memory that have ended.
     pub tasks_finished: usize,
-<<<<<<< HEAD
     /// Conflicts over claims that nobody has resolved.
     pub blockers_open: usize,
-=======
     /// Agents of the directory.
     pub agents: usize,
->>>>>>> main
 }
 
 impl Exchange {
@@ -79,11 +73,8 @@ impl Exchange {
             channels: Channels::default(),
             fences: Fences::default(),
             loop_guard: LoopGuard::default(),
-<<<<<<< HEAD
             claims: Claims::default(),
-=======
             directory: Directory::default(),
->>>>>>> main
             recovered_to: 0,
         }
     }
@@ -101,11 +92,8 @@ impl Exchange {
             dead: self.places.dead(),
             tasks_open: self.tasks.open_count(),
             tasks_finished: self.tasks.finished_count(),
-<<<<<<< HEAD
             blockers_open: self.claims.open_count(),
-=======
             agents: self.directory.count(),
->>>>>>> main
         }
     }
 

@@ -50,8 +50,9 @@ impl Exchange {
             );
         }
         self.end_expired(now, &mut outcome);
-        let spoken = self.tasks.expire(now);
-        outcome.speak.extend(spoken.into_iter().map(Bytes::from));
+        let spoken = self.tasks.expire(now).into_iter();
+        let owed = self.claims.owed_words();
+        outcome.speak.extend(spoken.chain(owed).map(Bytes::from));
         outcome.wake = wake.into_iter().collect();
         outcome
     }
@@ -75,7 +76,11 @@ impl Exchange {
     /// When to call [`expire`](Self::expire) next; may change with every other call.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let deadlines = [self.places.next_deadline(), self.tasks.next_due()];
+        let deadlines = [
+            self.places.next_deadline(),
+            self.tasks.next_due(),
+            self.claims.next_due(),
+        ];
         deadlines.into_iter().flatten().min()
     }
 }

@@ -10,7 +10,6 @@ mod route;
 use route::Route;
 pub(crate) use route::wildcard_prefix;
 
-use crate::claims::is_own_business;
 use crate::dedupe::Standing;
 use crate::exchange::Exchange;
 use crate::fail::end;
@@ -141,14 +140,11 @@ impl Exchange {
             }
             Standing::New(known) => known,
         };
-        let claim = self.claims.judge(now, &header)?;
+        let claim = self.claims.judge(now, &header, &self.directory)?;
         if claim.is_lost() {
-            // It changes nothing: nobody works on what it asks for.
-            Arc::make_mut(&mut header).step = None;
-        }
-        if is_own_business(&header) {
-            let recipients = &mut Arc::make_mut(&mut header).recipients;
-            recipients.retain(|party| party.as_str() != SERVICE);
+            // It changes nothing: nobody works on what it asks for, and nothing is settled with it.
+            let header = Arc::make_mut(&mut header);
+            (header.step, header.settles) = (None, None);
         }
         let spoken_of = self.spoken_of(&header)?;
         let verdict = self.tasks.judge(&header)?;

@@ -23,8 +23,8 @@
 //! again from the envelope when state is rebuilt.
 
 mod cards;
-pub(crate) mod delivery;
 mod coordination;
+pub(crate) mod delivery;
 mod published;
 mod step;
 pub(crate) mod wire;

@@ -5,12 +5,15 @@
 //! Equal states give equal bytes.
 //!
 //! ```text
-//! 2 | for each part: tag u8 | version u8 | length u64 | bytes
+//! 3 | for each part: tag u8 | version u8 | length u64 | bytes
 //! ```
 //!
+//! The parts up to the directory are always there, in their order. Those after it are found by their
+//! tags, which ascend; one that is not there is empty.
+//!
 //! To add a part: implement [`Part`] beside the state it keeps, with the next free tag, and name it
-//! in [`Exchange::snapshot`] and [`Exchange::restore`]. A change to a part's bytes raises its
-//! version. A build that meets a part or a version it does not know, or misses one, does not restore,
+//! after the others in [`Exchange::snapshot`] and [`Exchange::restore`]. A change to a part's bytes
+//! raises its version. A build that meets a part or a version it does not know does not restore,
 //! and the caller begins at an older snapshot or at the first record. Where the first records were
 //! dropped nothing else stands for them: a version that was released stays readable.
 
@@ -18,18 +21,17 @@ mod flow;
 mod subscriptions;
 mod tasks;
 
-<<<<<<< HEAD
-use crate::claims::Claims;
-=======
 use crate::directory::Directory;
->>>>>>> main
 use crate::exchange::Exchange;
 use crate::settings::Settings;
 use protocol::wire::{Reader, WireError};
 use std::fmt;
 
 /// The version of the frame around the parts.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+
+/// The version in which nothing came after the directory. It is still read.
+const WITH_DIRECTORY: u8 = 2;
 
 /// The version before there was a directory. It is still read.
 const WITHOUT_DIRECTORY: u8 = 1;
@@ -77,11 +79,8 @@ impl Exchange {
         put(&mut out, &self.places);
         put(&mut out, &self.subscriptions);
         put(&mut out, &self.loop_guard);
-<<<<<<< HEAD
-        put(&mut out, &self.claims);
-=======
         put(&mut out, &self.directory);
->>>>>>> main
+        put(&mut out, &self.claims);
         out
     }
 
@@ -96,8 +95,8 @@ impl Exchange {
             what,
         };
         let version = reader.byte().map_err(frame)?;
-        if version != VERSION && version != WITHOUT_DIRECTORY {
-            return Err(frame(WireError("expected version 1 or 2")));
+        if ![VERSION, WITH_DIRECTORY, WITHOUT_DIRECTORY].contains(&version) {
+            return Err(frame(WireError("expected version 1, 2 or 3")));
         }
         let exchange = Self {
             dedupe: get(&mut reader, &settings)?,
@@ -106,17 +105,11 @@ impl Exchange {
             places: get(&mut reader, &settings)?,
             subscriptions: get(&mut reader, &settings)?,
             loop_guard: get(&mut reader, &settings)?,
-<<<<<<< HEAD
-            // A snapshot of before there were claims ends here.
-            claims: match reader.end() {
-                Ok(()) => Claims::default(),
-                Err(_) => get(&mut reader, &settings)?,
-=======
             directory: match version {
                 WITHOUT_DIRECTORY => Directory::default(),
                 _ => get(&mut reader, &settings)?,
->>>>>>> main
             },
+            claims: get_if_there(&mut reader, &settings)?,
             ..Self::new(settings)
         };
         reader.end().map_err(frame)?;
@@ -133,6 +126,18 @@ fn put<P: Part>(out: &mut Vec<u8>, part: &P) {
     let length = (out.len() - start - 8) as u64;
     if let Some(place) = out.get_mut(start..start + 8) {
         place.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// A part that snapshots of before it do not have. Of those that follow each other, only the one that is
+/// next can be there.
+fn get_if_there<P: Part + Default>(
+    reader: &mut Reader<'_>,
+    settings: &Settings,
+) -> Result<P, SnapshotError> {
+    match reader.peek() {
+        Some(tag) if tag == P::TAG => get(reader, settings),
+        Some(_) | None => Ok(P::default()),
     }
 }
 

@@ -1,31 +1,37 @@
-//! What a message agrees with the exchange itself: a claim on a resource, the end of a conflict, an
-//! offer of features. Only UAI-1 has words for it (UAI 9.6, 9.8); the exchange acts on these facts.
+//! What a message agrees with the exchange itself: claims on resources, the end of a conflict. Only
+//! UAI-1 has words for it (UAI 9.8); the exchange acts on these facts.
 
 /// What one message agrees with the exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coordination {
-    /// It changes a resource that was at that version (UAI 9.8 X1).
-    Claim {
-        /// The resource.
-        resource: Box<str>,
-        /// The version, as canonical JSON.
-        base_version: Box<str>,
-    },
+    /// It changes resources that were at these versions (UAI 9.8 X1): all of them, or none.
+    Claims(Vec<Claim>),
     /// A human ends a conflict (UAI 9.8 X4).
     Resolve {
         /// The blocker's id.
         blocker: Box<str>,
+        /// Whether the claim that lost is accepted now.
+        grants: bool,
     },
     /// It corrects a message, and ends the conflict over it (UAI 9.8 X4).
     Correct {
         /// The message's id.
         message: Box<str>,
     },
-    /// It offers features; what comes of that with the abilities of this build (UAI 9.6).
-    Offer(Offer),
 }
 
-/// What comes of an offer.
+/// A claim on one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The resource.
+    pub resource: Box<str>,
+    /// The version that it is based on, as canonical JSON.
+    pub base_version: Box<str>,
+    /// Whether it gives the resource up instead of taking it.
+    pub is_release: bool,
+}
+
+/// What comes of an offer of features (UAI 9.6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The negotiation's id.

@@ -73,6 +73,12 @@ impl<'b> Reader<'b> {
         Ok(*taken)
     }
 
+    /// The byte that comes next, without taking it.
+    #[must_use]
+    pub fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
     /// One byte.
     ///
     /// # Errors

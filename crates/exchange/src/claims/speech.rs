@@ -1,116 +1,230 @@
-//! What the exchange says about claims, conflicts and offers. Ids follow from the message that is
-//! spoken of, and everything but the moment of writing from the state, so that a word that is said
-//! again is a duplicate.
+//! What the exchange says about claims and conflicts. Ids follow from the message that is spoken of,
+//! and everything else from the state, so that a word that is said again is a duplicate.
 
-use super::Blocker;
-use protocol::coordination::Offer;
+use super::blocker::{Blocker, id};
+use super::{Gain, hears, origin};
 use protocol::dialect::uai::build::{Ack, Agent, Envelope, Heading, Message};
 use protocol::json::push_string;
 use protocol::task::SERVICE;
-use protocol::{Header, Party, Timestamp, digest};
+use protocol::{Header, Party, Timestamp};
 
 /// Says for every packet of the exchange what it is and is not.
 const SUPPORT_BOUNDARY: &str =
     "Record only: the exchange orders claims; the receiving runtime decides under its own policy.";
 
-/// The id of the blocker over a claim; also the id of the message that says so.
-pub(super) fn blocker_id(header: &Header) -> Box<str> {
-    id("blocker", &header.sender, &header.id).into()
-}
-
-fn id(kind: &str, party: &Party, message: &str) -> String {
-    let hash = digest(format!("{kind}\n{party}\n{message}").as_bytes()).to_hex();
-    format!("interwire-{kind}-{}", hash.get(..32).unwrap_or_default())
-}
-
-/// An acknowledgement to whoever has the resource now. It is `received` and not `accepted`: what is
-/// asked of others is theirs to accept.
-pub(super) fn won(header: &Header, resource: &str, next: &str, now: Timestamp) -> Option<String> {
+/// An acknowledgement to whoever has the resources now. Of a message that asks others for work it is
+/// `received` and not `accepted`: the work is theirs to accept.
+pub(super) fn won(header: &Header, gains: &[Gain], at: Timestamp) -> Option<String> {
+    let key = header.idempotency_key.as_deref().unwrap_or(origin(header));
     let heading = heading(
-        id("claim", &header.sender, &header.id),
-        now,
+        id("claim", &header.sender, key),
+        at,
         &header.sender,
         header.conversation.as_deref()?,
     );
-    let mut ack = Ack::new(&header.id, "received", now);
-    ack.reason = Some(format!(
-        "the claim is accepted: {resource} is at version {next}"
-    ));
-    linked(
-        ack.envelope(heading),
-        &header.id,
-        header.correlation.as_deref(),
-    )
+    let status = match header.step {
+        Some(_) => "received",
+        None => "accepted",
+    };
+    let mut ack = Ack::new(&header.id, status, at);
+    let mut reason = String::from("the claim is accepted: ");
+    for (at, gain) in gains.iter().enumerate() {
+        reason.push_str(if at > 0 { ", " } else { "" });
+        reason.push_str(&gain.resource);
+        reason.push_str(match gain.is_release {
+            true => " is released at version ",
+            false => " is at version ",
+        });
+        reason.push_str(&gain.version);
+    }
+    ack.reason = Some(reason);
+    let correlation = header.correlation.as_deref();
+    linked(ack.envelope(heading), &header.id, correlation)
 }
 
-/// The blocker, and the acknowledgement that rejects the message (UAI 9.8 X2).
+/// The acknowledgement that rejects the message, and the blocker (UAI 9.8 X2). In this order: whoever
+/// finds the blocker in the journal finds both.
 pub(super) fn lost(blocker: &Blocker) -> Vec<String> {
-    let mut sentence = format!(
-        "{} is at version {}; the claim was based on version {}.",
-        blocker.resource, blocker.version, blocker.base
-    );
-    if !blocker.has_word {
-        sentence.insert_str(0, "conflict: ");
-    }
-    let word = if blocker.has_word { "conflict" } else { "other" };
-    let mut body = String::from("{\"blocker_id\":");
-    push_string(&mut body, &blocker.id);
-    body.push_str(",\"blocker_type\":");
-    push_string(&mut body, word);
-    body.push_str(",\"description\":");
-    push_string(&mut body, &sentence);
-    body.push_str(",\"human_review_required\":true,\"proposed_resolution\":");
-    push_string(
-        &mut body,
-        &format!(
-            "Claim version {} anew, or let a human resolve the blocker.",
-            blocker.version
-        ),
-    );
-    body.push_str(",\"support_boundary\":");
-    push_string(&mut body, SUPPORT_BOUNDARY);
-    body.push_str(",\"related_message_ids\":[");
-    push_string(&mut body, &blocker.message);
-    body.push(',');
-    push_string(&mut body, &blocker.winner);
-    body.push_str("],\"resource\":");
-    push_string(&mut body, &blocker.resource);
-    body.push('}');
     let to = |id: String| heading(id, blocker.at, &blocker.loser, &blocker.conversation);
-    let packet = Envelope::new("uai.agent.blocker.v1", body, to(blocker.id.to_string()));
     let mut ack = Ack::new(&blocker.message, "rejected", blocker.at);
     ack.reason = Some("memory_conflict_unresolved".into());
-    let ack = ack.envelope(to(id("reject", &blocker.loser, &blocker.message)));
+    let ack = ack.envelope(to(id("reject", &blocker.loser, &blocker.key)));
+    let packet = Envelope::new(
+        "uai.agent.blocker.v1",
+        body(blocker),
+        to(blocker.id.to_string()),
+    );
     let correlation = blocker.correlation.as_deref();
-    [packet, ack]
+    [ack, packet]
         .into_iter()
         .filter_map(|packet| linked(packet, &blocker.message, correlation))
         .collect()
 }
 
-/// To whoever lost, when somebody else ended the conflict.
-pub(super) fn resolved(blocker: &Blocker, header: &Header, now: Timestamp) -> Option<String> {
-    let content = format!("{} resolved blocker {}.", header.sender, blocker.id);
-    let own = id("resolved", &blocker.loser, &blocker.id);
-    let heading = heading(own, now, &blocker.loser, &blocker.conversation);
-    let message = Message::new("notification", &content).envelope(heading);
+fn body(blocker: &Blocker) -> String {
+    let (resource, base) = (&blocker.resource, &blocker.base);
+    let wish = match blocker.is_release {
+        true => "release",
+        false => "claim",
+    };
+    let (mut sentence, proposal) = match &blocker.held {
+        Some(held) => (
+            format!(
+                "{resource} is at version {}, since message {} of {}; the {wish} was based on version {base}.",
+                held.version, held.message, held.by
+            ),
+            format!(
+                "Claim version {} anew, correct the message, or let a human resolve the blocker.",
+                held.version
+            ),
+        ),
+        None => (
+            format!("{resource} was never claimed; the {wish} was based on version {base}."),
+            "Claim it first.".into(),
+        ),
+    };
+    if !blocker.has_word {
+        sentence.insert_str(0, "conflict: ");
+    }
+    let word = if blocker.has_word {
+        "conflict"
+    } else {
+        "other"
+    };
+    let mut out = String::from("{\"blocker_id\":");
+    push_string(&mut out, &blocker.id);
+    for (name, text) in [
+        ("blocker_type", word),
+        ("description", &*sentence),
+        ("proposed_resolution", &proposal),
+        ("support_boundary", SUPPORT_BOUNDARY),
+        ("resource", resource),
+    ] {
+        out.push_str(",\"");
+        out.push_str(name);
+        out.push_str("\":");
+        push_string(&mut out, text);
+    }
+    out.push_str(",\"human_review_required\":true,\"related_message_ids\":[");
+    push_string(&mut out, &blocker.message);
+    if let Some(held) = &blocker.held {
+        out.push(',');
+        push_string(&mut out, &held.message);
+    }
+    out.push_str("]}");
+    out
+}
+
+/// To whoever lost, when somebody ended the conflict.
+pub(super) fn ended(
+    blocker: &Blocker,
+    by: &Party,
+    granted: Option<&str>,
+    now: Timestamp,
+) -> Option<String> {
+    let id_and_resource = format!("blocker {} over {}", blocker.id, blocker.resource);
+    let content = match granted {
+        Some(version) => format!(
+            "{by} granted the claim of {id_and_resource}: it is yours, at version {version}."
+        ),
+        None => format!("{by} resolved {id_and_resource}."),
+    };
+    tell(
+        blocker,
+        id("resolved", &blocker.loser, &blocker.id),
+        &content,
+        now,
+    )
+}
+
+/// To whoever waits for a resource that was given up. The conflict stays open until it claims anew.
+pub(super) fn released(blocker: &Blocker, header: &Header, now: Timestamp) -> Option<String> {
+    if hears(header, &blocker.loser) {
+        return None;
+    }
+    let content = format!("{} released {}.", header.sender, blocker.resource);
+    let of = format!("{}\n{}\n{}", blocker.id, header.sender, origin(header));
+    tell(blocker, id("released", &blocker.loser, &of), &content, now)
+}
+
+fn tell(blocker: &Blocker, id: String, content: &str, now: Timestamp) -> Option<String> {
+    let heading = heading(id, now, &blocker.loser, &blocker.conversation);
+    let message = Message::new("notification", content).envelope(heading);
     linked(message, &blocker.message, blocker.correlation.as_deref())
 }
 
-/// The answer to an offer (UAI 9.6 K2).
-pub(super) fn answered(header: &Header, offer: &Offer, now: Timestamp) -> Option<String> {
+/// To the human who ended a conflict.
+pub(super) fn resolved(
+    header: &Header,
+    blocker: &Blocker,
+    granted: Option<&str>,
+    now: Timestamp,
+) -> Option<String> {
+    let mut result = String::from("{\"blocker_id\":");
+    push_string(&mut result, &blocker.id);
+    result.push_str(",\"resource\":");
+    push_string(&mut result, &blocker.resource);
+    result.push_str(",\"decision\":");
+    push_string(
+        &mut result,
+        if granted.is_some() { "grant" } else { "keep" },
+    );
+    if let Some(version) = granted {
+        result.push_str(",\"version\":");
+        result.push_str(version);
+    }
+    result.push('}');
+    let said = match granted {
+        Some(version) => format!(
+            "{} has {} at version {version}.",
+            blocker.loser, blocker.resource
+        ),
+        None => format!("blocker {} is resolved.", blocker.id),
+    };
+    answer(header, "completed", &result, &said, now)
+}
+
+/// To a human who named no open conflict.
+pub(super) fn no_such_blocker(header: &Header, id: &str, now: Timestamp) -> Option<String> {
+    let short: String = id.chars().take(128).collect();
+    let said = format!("expected the id of an open blocker, got {short:?}");
+    answer(header, "rejected", "null", &said, now)
+}
+
+/// A response to a request that was asked of the exchange; of any other message only a note, since a
+/// response would end what was asked of others.
+fn answer(
+    header: &Header,
+    status: &str,
+    result: &str,
+    said: &str,
+    now: Timestamp,
+) -> Option<String> {
     let heading = heading(
-        id("answer", &header.sender, &header.id),
+        id("resolution", &header.sender, &header.id),
         now,
         &header.sender,
         header.conversation.as_deref()?,
     );
-    let answer = Envelope::new(
-        "uai.capability.negotiation.v1",
-        offer.answer.to_string(),
-        heading,
-    );
-    linked(answer, &header.id, header.correlation.as_deref())
+    let is_asked = &*header.kind == "uai.intent.request.v1"
+        && header.recipients.iter().any(|to| to.as_str() == SERVICE);
+    let envelope = if is_asked {
+        let mut body = String::from("{\"status\":");
+        push_string(&mut body, status);
+        body.push_str(",\"request_message_id\":");
+        push_string(&mut body, &header.id);
+        if result != "null" {
+            body.push_str(",\"result\":");
+            body.push_str(result);
+        }
+        body.push_str(",\"notices\":[");
+        push_string(&mut body, said);
+        body.push_str("]}");
+        Envelope::new("uai.intent.response.v1", body, heading)
+    } else {
+        Message::new("notification", said).envelope(heading)
+    };
+    linked(envelope, &header.id, header.correlation.as_deref())
 }
 
 fn linked(envelope: Envelope, parent: &str, correlation: Option<&str>) -> Option<String> {

@@ -3,67 +3,58 @@
 use super::RecordError;
 use super::wire::{Reader, put_text, put_varint};
 use protocol::Coordination;
-use protocol::coordination::Offer;
+use protocol::coordination::Claim;
 
-const CLAIM: u8 = 0;
+const CLAIMS: u8 = 0;
 const RESOLVE: u8 = 1;
 const CORRECT: u8 = 2;
-const AGREED: u8 = 3;
-const REFUSED: u8 = 4;
+const GRANT: u8 = 3;
 
 pub(super) fn put(out: &mut Vec<u8>, coordination: &Coordination) {
     match coordination {
-        Coordination::Claim {
-            resource,
-            base_version,
-        } => {
-            out.push(CLAIM);
-            put_text(out, resource);
-            put_text(out, base_version);
+        Coordination::Claims(claims) => {
+            out.push(CLAIMS);
+            put_varint(out, claims.len() as u64);
+            for claim in claims {
+                put_text(out, &claim.resource);
+                put_text(out, &claim.base_version);
+                out.push(u8::from(claim.is_release));
+            }
         }
-        Coordination::Resolve { blocker } => {
-            out.push(RESOLVE);
+        Coordination::Resolve { blocker, grants } => {
+            out.push(if *grants { GRANT } else { RESOLVE });
             put_text(out, blocker);
         }
         Coordination::Correct { message } => {
             out.push(CORRECT);
             put_text(out, message);
         }
-        Coordination::Offer(offer) => {
-            out.push(match offer.features {
-                Some(_) => AGREED,
-                None => REFUSED,
-            });
-            put_text(out, &offer.negotiation);
-            put_text(out, &offer.answer);
-            if let Some(features) = &offer.features {
-                put_varint(out, features.len() as u64);
-                for feature in features {
-                    put_text(out, feature);
-                }
-            }
-        }
     }
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Coordination, RecordError> {
-    let kind = reader.byte()?;
-    let first: Box<str> = reader.text()?.into();
-    Ok(match kind {
-        CLAIM => Coordination::Claim {
-            resource: first,
-            base_version: reader.text()?.into(),
-        },
-        RESOLVE => Coordination::Resolve { blocker: first },
-        CORRECT => Coordination::Correct { message: first },
-        AGREED | REFUSED => Coordination::Offer(Offer {
-            negotiation: first,
-            answer: reader.text()?.into(),
-            features: match kind {
-                AGREED => Some(reader.list(|reader| Ok(Box::from(reader.text()?)))?),
-                _ => None,
-            },
+    match reader.byte()? {
+        CLAIMS => {
+            let claims = reader.list(|reader| {
+                Ok(Claim {
+                    resource: reader.text()?.into(),
+                    base_version: reader.text()?.into(),
+                    is_release: match reader.byte()? {
+                        0 => false,
+                        1 => true,
+                        _ => return Err(RecordError("expected a claim or a release")),
+                    },
+                })
+            })?;
+            Ok(Coordination::Claims(claims))
+        }
+        kind @ (RESOLVE | GRANT) => Ok(Coordination::Resolve {
+            blocker: reader.text()?.into(),
+            grants: kind == GRANT,
         }),
-        _ => return Err(RecordError("expected a known coordination")),
-    })
+        CORRECT => Ok(Coordination::Correct {
+            message: reader.text()?.into(),
+        }),
+        _ => Err(RecordError("expected a known coordination")),
+    }
 }

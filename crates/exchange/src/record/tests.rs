@@ -8,15 +8,11 @@ use crate::publish::RecipientState;
 use crate::push::Push;
 use bytes::Bytes;
 use proptest::prelude::*;
+use protocol::coordination::{Claim, Coordination};
 use protocol::task::{Opening, Step, Terms};
-<<<<<<< HEAD
-use protocol::{Coordination, 
-    Act, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, TaskState, Timestamp,
-=======
 use protocol::{
     Act, Card, DialectName, Digest, Filter, Header, Intake, Party, Priority, Retry, TaskState,
     Timestamp,
->>>>>>> main
 };
 use std::sync::Arc;
 
@@ -132,22 +128,17 @@ fn header() -> impl Strategy<Value = Header> {
 }
 
 fn coordination() -> impl Strategy<Value = Coordination> {
+    let claim = (text(), text(), any::<bool>());
+    let claim = claim.prop_map(|(resource, base_version, is_release)| Claim {
+        resource,
+        base_version,
+        is_release,
+    });
     prop_oneof![
-        (text(), text()).prop_map(|(resource, base_version)| Coordination::Claim {
-            resource,
-            base_version
-        }),
-        text().prop_map(|blocker| Coordination::Resolve { blocker }),
+        prop::collection::vec(claim, 0..4).prop_map(Coordination::Claims),
+        (text(), any::<bool>())
+            .prop_map(|(blocker, grants)| Coordination::Resolve { blocker, grants }),
         text().prop_map(|message| Coordination::Correct { message }),
-        (text(), text(), prop::option::of(prop::collection::vec(text(), 0..4))).prop_map(
-            |(negotiation, answer, features)| {
-                Coordination::Offer(protocol::coordination::Offer {
-                    negotiation,
-                    features,
-                    answer,
-                })
-            }
-        ),
     ]
 }
 

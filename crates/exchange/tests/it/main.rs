@@ -6,6 +6,7 @@
     reason = "a test that meets the unexpected should stop"
 )]
 
+mod claims;
 mod dedupe;
 mod directory;
 mod groups;

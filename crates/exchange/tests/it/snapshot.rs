@@ -407,3 +407,18 @@ fn a_snapshot_of_another_version_names_what_it_cannot_read() {
         .unwrap();
     assert_eq!(error.to_string(), "the snapshot's frame: expected the end");
 }
+
+#[test]
+fn a_snapshot_of_before_there_were_claims_is_still_read() {
+    let bytes = World::new().exchange.snapshot();
+    // The part of no claims: its tag and version, its length, and two empty lists.
+    let (older, claims) = bytes.split_at(bytes.len() - 12);
+    assert_eq!(claims, [8, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let older = [&[2], &older[1..]].concat();
+    let restored = Exchange::restore(Settings::default(), &older).unwrap();
+    assert_eq!(restored.snapshot(), bytes);
+    // A directory of nobody: the version before has no such part.
+    let oldest = [&[1], &older[1..older.len() - 11]].concat();
+    let restored = Exchange::restore(Settings::default(), &oldest).unwrap();
+    assert_eq!(restored.snapshot(), bytes);
+}
