@@ -9,7 +9,7 @@ mod uai;
 use crate::{Delivery, Entry, Handle, PlaceName, Settle};
 use exchange::AgentQuery;
 use protocol::task::SERVICE;
-use protocol::{Act, Code, DialectName, Party, Rejection, digest};
+use protocol::{Act, Code, Coordination, DialectName, Party, Rejection, digest};
 use std::time::Duration;
 
 /// How long one pull waits for a question.
@@ -101,7 +101,12 @@ async fn publish(handle: &Handle, asked: &Entry, text: String) -> Result<(), Rej
 
 async fn fate(handle: &Handle, entry: &Entry) -> Fate {
     let header = &entry.header;
-    if header.sender.as_str() == SERVICE {
+    let is_answered = matches!(
+        header.coordination.as_deref(),
+        Some(Coordination::Resolve { .. })
+    );
+    // What ends a conflict was answered in the commit that ended it.
+    if header.sender.as_str() == SERVICE || is_answered {
         return Fate::Silence;
     }
     match (header.dialect, header.act) {

@@ -54,6 +54,7 @@ fn write_header(out: &mut String, header: &Header) {
         flow: _,
         retry: _,
         settles: _,
+        coordination: _,
         fingerprint: _,
     } = header;
     let _ = write!(out, "{{\"dialect\":\"{}\",\"id\":", dialect.as_str());

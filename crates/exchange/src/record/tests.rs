@@ -44,13 +44,17 @@ fn step() -> impl Strategy<Value = Step> {
         0..3_usize,
         prop::option::of(text()),
         prop::option::of(any::<i64>()),
+        prop::collection::vec(party(), 0..3),
+        prop_oneof![Just(0_u32), any::<u32>()],
     );
     prop_oneof![
-        terms.prop_map(move |(opening, parent, timeout_ms)| {
+        terms.prop_map(move |(opening, parent, timeout_ms, assignees, copies)| {
             Step::Open(Box::new(Terms {
                 opening: openings[opening],
                 parent,
                 timeout_ms,
+                assignees,
+                copies,
             }))
         }),
         state().prop_map(Step::Report),

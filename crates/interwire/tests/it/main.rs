@@ -12,6 +12,7 @@ mod bench;
 #[cfg(all(feature = "nats", feature = "redis"))]
 mod bus;
 mod cases;
+mod claims;
 mod conformance;
 mod deliver;
 mod demo;

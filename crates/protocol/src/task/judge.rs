@@ -248,10 +248,21 @@ pub(super) fn fresh_parties<'h>(
     header: &'h Header,
     task: &Task,
 ) -> impl Iterator<Item = &'h Party> {
-    header
-        .recipients
+    let workers = match assignees(header) {
+        [] => &header.recipients,
+        named => named,
+    };
+    workers
         .iter()
         .filter(|party| !party.is_channel() && task.part_of(party).is_none())
+}
+
+/// Who works on what a message opens or hands on, when that is not every recipient.
+pub(super) fn assignees(header: &Header) -> &[Party] {
+    match &header.step {
+        Some(Step::Open(terms)) => &terms.assignees,
+        Some(_) | None => &[],
+    }
 }
 
 fn report(
@@ -325,12 +336,13 @@ fn after_end(
 }
 
 /// Whose part a sender reports on: its own; the requester, the exchange, and anybody about work that
-/// only one does, on all that is open. A stranger among several moves nothing.
+/// only one does, on all that is open. A stranger among several moves nothing, nor does one who was only
+/// told of it.
 fn who(header: &Header, task: &Task) -> Option<Who> {
     if let Some(at) = task.part_of(&header.sender) {
         return Some(Who::One(at));
     }
-    let speaks_for_all = task.parts.len() == 1
+    let speaks_for_all = (task.parts.len() == 1 && !task.is_assigned)
         || task.requester == header.sender
         || header.sender.as_str() == SERVICE;
     speaks_for_all.then_some(Who::All)

@@ -3,7 +3,8 @@
 //! Only what is acted on. Everything else is in the journal, at the sequences that stand here.
 
 use super::TaskState;
-use super::step::Opening;
+use super::step::{Opening, Terms};
+use super::tasks::PARTS_MAX;
 use crate::{DialectName, Digest, Header, Party, Priority, Timestamp, digest};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -92,6 +93,8 @@ pub(super) struct Task {
     /// Whether it went to a channel or to nobody by name: whoever answers first ends it, and what
     /// others answer later is carried.
     pub(super) is_shared: bool,
+    /// Whether some recipients were only told of it: what they say about it moves nothing.
+    pub(super) is_assigned: bool,
     pub(super) opened_at: Timestamp,
     /// How long it may take, in milliseconds, where the request says so.
     pub(super) length_ms: Option<i64>,
@@ -169,7 +172,7 @@ impl Task {
     pub(super) fn opened(
         id: Box<str>,
         name: Name,
-        opening: Opening,
+        terms: &Terms,
         header: &Header,
         at: Timestamp,
         sequence: u64,
@@ -179,23 +182,30 @@ impl Task {
             && (has_channel || header.recipients.is_empty() || !header.topics.is_empty());
         let mut parts: Vec<Part> = Vec::new();
         if !is_shared {
-            parts.extend(header.recipients.iter().cloned().map(Part::asked));
+            let workers = match terms.assignees.is_empty() {
+                true => &header.recipients,
+                false => &terms.assignees,
+            };
+            parts.extend(workers.iter().cloned().map(Part::asked));
+            // The other copies are on their way; it does not end before them.
+            let copies = usize::try_from(terms.copies).unwrap_or(PARTS_MAX);
+            while parts.len() < copies.min(PARTS_MAX) {
+                parts.push(Part::of_nobody());
+            }
         }
         if parts.is_empty() {
-            parts.push(Part {
-                party: None,
-                state: TaskState::Submitted,
-            });
+            parts.push(Part::of_nobody());
         }
         Self {
             request: (*header.id != *id).then(|| header.id.clone()),
             id,
             dialect: header.dialect,
-            opening,
+            opening: terms.opening,
             requester: header.sender.clone(),
             conversation: header.conversation.clone(),
             parts,
             is_shared,
+            is_assigned: !terms.assignees.is_empty(),
             opened_at: at,
             length_ms: None,
             deadline: None,
@@ -246,6 +256,13 @@ impl Task {
 }
 
 impl Part {
+    fn of_nobody() -> Self {
+        Self {
+            party: None,
+            state: TaskState::Submitted,
+        }
+    }
+
     pub(super) fn asked(party: Party) -> Self {
         Self {
             party: Some(party),

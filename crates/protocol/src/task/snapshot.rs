@@ -20,6 +20,7 @@ const PRIORITIES: [Priority; 4] = [
 
 const SHARED: u8 = 1;
 const CANCEL_REQUESTED: u8 = 1 << 1;
+const ASSIGNED: u8 = 1 << 2;
 
 impl Tasks {
     /// Appends the bytes; equal states give equal bytes.
@@ -108,6 +109,7 @@ fn put_task(out: &mut Vec<u8>, task: &Task) {
         conversation,
         parts,
         is_shared,
+        is_assigned,
         opened_at,
         length_ms,
         deadline,
@@ -125,7 +127,15 @@ fn put_task(out: &mut Vec<u8>, task: &Task) {
     put_text(out, id);
     out.push(number_of(&DIALECTS, dialect));
     out.push(number_of(&OPENINGS, opening));
-    out.push(u8::from(*is_shared) * SHARED + u8::from(*cancel_requested) * CANCEL_REQUESTED);
+    let mut flags = 0;
+    for (flag, is_set) in [
+        (SHARED, is_shared),
+        (CANCEL_REQUESTED, cancel_requested),
+        (ASSIGNED, is_assigned),
+    ] {
+        flags |= if *is_set { flag } else { 0 };
+    }
+    out.push(flags);
     put_text(out, requester.as_str());
     for text in [request, conversation, parent] {
         put_optional(out, text.as_deref());
@@ -183,7 +193,7 @@ fn task_from(reader: &mut Reader<'_>) -> Result<Task, WireError> {
     let dialect = numbered(&DIALECTS, reader.byte()?)?;
     let opening = numbered(&OPENINGS, reader.byte()?)?;
     let flags = reader.byte()?;
-    if flags > (SHARED | CANCEL_REQUESTED) {
+    if flags > (SHARED | CANCEL_REQUESTED | ASSIGNED) {
         return Err(WireError("expected known flags of a task"));
     }
     let requester = reader.party()?;
@@ -239,6 +249,7 @@ fn task_from(reader: &mut Reader<'_>) -> Result<Task, WireError> {
         conversation,
         parts,
         is_shared: flags & SHARED != 0,
+        is_assigned: flags & ASSIGNED != 0,
         opened_at,
         length_ms,
         deadline,

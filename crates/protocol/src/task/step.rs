@@ -1,6 +1,7 @@
 //! What one envelope does to a task, as its dialect reads it.
 
 use super::TaskState;
+use crate::Party;
 
 /// The word that asks for the end of a task. AEP has it as a type; AEE and UAI-1, which have no such
 /// word, borrow it as the intent of an event or message.
@@ -42,16 +43,22 @@ pub struct Terms {
     pub parent: Option<Box<str>>,
     /// How long it may take from its acceptance by the exchange.
     pub timeout_ms: Option<i64>,
+    /// Who works on it, when that is not every recipient (UAI 9.1 M8).
+    pub assignees: Vec<Party>,
+    /// How many copies its message was split into, of which this is one (UAI 9.2 B2); 0 for none.
+    pub copies: u32,
 }
 
 impl Terms {
-    /// Terms without a parent or a time.
+    /// Terms without a parent or a time, for every recipient.
     #[must_use]
     pub fn new(opening: Opening) -> Self {
         Self {
             opening,
             parent: None,
             timeout_ms: None,
+            assignees: Vec::new(),
+            copies: 0,
         }
     }
 }

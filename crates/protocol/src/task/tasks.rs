@@ -1,6 +1,7 @@
 //! Every task of a space, and the moves made.
 
 use super::forgotten::Forgotten;
+use super::judge::assignees;
 use super::judge::{Action, Verdict, Who, fresh_parties};
 use super::kept::{Context, End, Name, Names, Part, Task, conversation_key, event_name, overall};
 use super::speech::SERVICE;
@@ -253,7 +254,7 @@ impl Tasks {
             Some(Step::Open(terms)) => terms.as_ref().clone(),
             Some(_) | None => Terms::new(Opening::Question),
         };
-        let mut task = Task::opened(id, name, terms.opening, header, at, sequence);
+        let mut task = Task::opened(id, name, &terms, header, at, sequence);
         // A parent that is not open cannot be held back; one that left memory may be.
         let parent = terms.parent.filter(|parent| {
             let name = Name::of(parent);
@@ -313,8 +314,13 @@ impl Tasks {
         };
         let fresh: Vec<_> = fresh_parties(header, task).cloned().collect();
         // Nobody had it: now somebody does.
-        task.parts
-            .retain(|part| part.party.is_some() || fresh.is_empty());
+        let mut taken = fresh.len();
+        task.parts.retain(|part| {
+            let is_taken = part.party.is_none() && taken > 0;
+            taken -= usize::from(is_taken);
+            !is_taken
+        });
+        task.is_assigned |= !assignees(header).is_empty();
         task.parts.extend(fresh.into_iter().map(Part::asked));
         self.add_alias(key, Name::of(&header.id));
     }

@@ -123,9 +123,8 @@ fn event_settles(view: &View<'_>) -> Option<Settlement> {
 fn step(kind: Type, view: &View<'_>) -> Option<Step> {
     match kind {
         Type::Task => Some(Step::Open(Box::new(Terms {
-            opening: Opening::Question,
-            parent: None,
             timeout_ms: view.timeout_ms,
+            ..Terms::new(Opening::Question)
         }))),
         Type::Result => Some(Step::Report(TaskState::Completed)),
         Type::Stream => Some(Step::Report(TaskState::Progress)),

@@ -89,9 +89,9 @@ pub(super) fn task_step(role: Role, slots: &Slots<'_>) -> Option<Step> {
                 .or_else(|| slots.payload_text("parent_task_id"));
             let lengths = ["timeout_ms", "deadline_ms"].map(|name| milliseconds(slots, name));
             Some(Step::Open(Box::new(Terms {
-                opening: Opening::Submission,
                 parent: parent.as_deref().map(Box::from),
                 timeout_ms: lengths.into_iter().flatten().min(),
+                ..Terms::new(Opening::Submission)
             })))
         }
         Role::Become(state) => Some(Step::Report(state)),

@@ -66,14 +66,14 @@ pub(super) fn act(profile: &str, body: Value<'_>) -> Act {
 
 /// What a valid envelope does to a task.
 ///
-/// A handoff names its task. A request, directive or query is a question of its own, named by its
+/// A handoff names its task, a proposal is one. A request, directive or query is a question of its own, named by its
 /// message, unless it says that it expects no reply. Acknowledgements, responses and errors count for
 /// the message they answer; reports name their task.
 pub(super) fn step(profile: &str, act: Act, delivery: Value<'_>) -> Option<Step> {
     let open = |opening| Some(Step::Open(Box::new(Terms::new(opening))));
     let expects_reply = delivery.get("reply_expected").and_then(Value::as_bool) != Some(false);
     match profile {
-        "uai.agent.handoff.v1" => open(Opening::Handoff),
+        "uai.agent.handoff.v1" | "uai.agent.memory-proposal.v1" => open(Opening::Handoff),
         "uai.intent.request.v1" if expects_reply => open(Opening::Question),
         "uai.agent.message.v1" => match act {
             Act::CancelRequest => Some(Step::RequestCancel),

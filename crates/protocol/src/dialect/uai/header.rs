@@ -11,6 +11,7 @@ use super::extension;
 use super::grammar;
 use super::routing::Routing;
 use crate::json::Value;
+use crate::task::Step;
 use crate::{DialectName, Digest, Header, Intake, Party, Priority, Settlement, SettlementVerdict};
 
 /// Collects the facts an exchange acts on. `None` when a member that validation guarantees is absent.
@@ -25,7 +26,13 @@ pub(super) fn header(
     let delivery = doc.get("delivery")?;
     let id: Box<str> = text(doc, "message_id")?.into();
     let act = act(profile, body);
-    let task = owned(body, "task_id")
+    // A proposal is decided on like a task: by a report that names it (UAI 9.9 Y1).
+    let proposal = match profile {
+        "uai.agent.memory-proposal.v1" => owned(body, "proposal_id"),
+        _ => None,
+    };
+    let task = proposal
+        .or_else(|| owned(body, "task_id"))
         .or_else(|| owned(body, "task_ref"))
         .or_else(|| owned(delivery, "task_ref"));
     let mut header = Header {
@@ -66,7 +73,30 @@ pub(super) fn header(
         fingerprint,
     };
     header.coordination = coordination(doc, profile, &header).map(Box::new);
+    if let ("uai.agent.handoff.v1", Some(Step::Open(terms))) = (profile, &mut header.step) {
+        (terms.assignees, terms.copies) = shares(doc, &header.recipients);
+    }
     Some(header)
+}
+
+/// Who works on a handoff, when not every recipient: the one whose agents are assigned something (UAI 9.1
+/// M8). And into how many copies it was split (UAI 9.2 B2).
+fn shares(doc: Value<'_>, recipients: &[Party]) -> (Vec<Party>, u32) {
+    let assigned: Vec<_> = extension::payloads(doc, extension::ASSIGNMENT)
+        .filter_map(|(_, payload)| payload.get("assignments"))
+        .flat_map(Value::items)
+        .filter_map(|one| text(one, "agent_id"))
+        .collect();
+    let is_assigned = |party: &&Party| assigned.iter().any(|id| party.name() == &**id);
+    let mut assignees: Vec<_> = recipients.iter().filter(is_assigned).cloned().collect();
+    if assignees.len() == recipients.len() {
+        assignees.clear();
+    }
+    let split = extension::payloads(doc, extension::SPLIT).next();
+    let copies = split
+        .and_then(|(_, split)| split.get("recipient_count")?.as_i64())
+        .and_then(|count| u32::try_from(count).ok());
+    (assignees, copies.unwrap_or_default())
 }
 
 /// A pubsub message is addressed to its broker, so that a legacy broker sees an ordinary message to
