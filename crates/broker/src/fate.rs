@@ -11,7 +11,8 @@ use crate::turn::{Effect, Turn, storage_failed};
 use exchange::{
     DeliveryState, Ending, PlaceId, PlaceName, RecipientState, Record, inboxes_of_lines,
 };
-use protocol::{Party, Rejection, Timestamp};
+use protocol::task::{Step, TaskView};
+use protocol::{Code, Party, Rejection, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -146,6 +147,8 @@ pub struct Fate {
     pub recipients: Vec<RecipientFate>,
     /// Other places that got it: subscriptions, and inboxes that they feed.
     pub others: Vec<PlaceFate>,
+    /// The task that it opened or handed on, as it stands.
+    pub task: Option<TaskView>,
 }
 
 impl Fate {
@@ -172,8 +175,26 @@ impl Handle {
     /// `storage_failed` when the journal cannot be read, `draining` when the exchange is gone.
     pub async fn fate(&self, entry: Arc<Entry>) -> Result<Fate, Rejection> {
         let known = self.known(&entry).await?;
+        let task = self.task_opened_by(&entry).await?;
         let shared = Arc::clone(&self.shared);
-        self.shared.aside(move || shared.fate(entry, known)).await
+        let fate = self.shared.aside(move || shared.fate(entry, known)).await?;
+        Ok(Fate { task, ..fate })
+    }
+
+    async fn task_opened_by(&self, entry: &Entry) -> Result<Option<TaskView>, Rejection> {
+        let header = &entry.header;
+        let (Some(Step::Open(_)), Some(id)) = (&header.step, &header.task) else {
+            return Ok(None);
+        };
+        if let Some(view) = self.task_now(id).await? {
+            return Ok(Some(view));
+        }
+        // It left memory; the journal has it, unless that was cut.
+        match self.task(id).await {
+            Ok(past) => Ok(Some(past.view)),
+            Err(refused) if refused.code() == Code::NotFound => Ok(None),
+            Err(refused) => Err(refused),
+        }
     }
 
     /// Tells of every later change of what became of a message.
@@ -246,6 +267,7 @@ impl Shared {
             entry,
             recipients,
             others: fates.into_values().collect(),
+            task: None,
         })
     }
 

@@ -33,9 +33,33 @@ pub struct MessageReceipt {
     pub is_final: bool,
     /// One for each recipient.
     pub recipients: Vec<RecipientReceipt>,
+    /// The task that it opened or handed on.
+    pub task: Option<TaskReceipt>,
     /// The receipt as it came.
     #[serde(skip)]
     pub raw: String,
+}
+
+/// A task as a receipt shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct TaskReceipt {
+    /// Its id.
+    pub id: String,
+    /// Where the whole stands.
+    pub state: String,
+    /// Who works on it.
+    pub workers: Vec<Worker>,
+}
+
+/// Where one party's share of a task stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Worker {
+    /// Whose; none until somebody has taken it.
+    pub party: Option<String>,
+    /// Where it stands.
+    pub state: String,
 }
 
 /// What became of a message for one recipient.

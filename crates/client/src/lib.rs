@@ -56,7 +56,7 @@ pub use ask::{AskEvent, Asking, Reply};
 pub use client::Client;
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use error::{Error, Problem, ProblemFault};
-pub use fate::{FailedAttempt, MessageReceipt, RecipientReceipt, Watch};
+pub use fate::{FailedAttempt, MessageReceipt, RecipientReceipt, TaskReceipt, Watch, Worker};
 pub use filter::{Filter, From};
 pub use gap::{Follow, Gap, Mode, OnGap};
 pub use ids::Ids;

@@ -5,6 +5,7 @@ use super::door::{Door, RequestId};
 use super::meter::Open;
 use super::places::write_name;
 use super::problem;
+use super::task_json::write_workers;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use broker::{AttemptView, Entry, Fate, Handle, PlaceFate, RecipientFate, Standing};
@@ -171,6 +172,13 @@ pub(crate) fn to_json(handle: &Handle, fate: &Fate) -> String {
         fate.is_final()
     );
     write_recipients(&mut out, fate);
+    if let Some(task) = &fate.task {
+        out.push_str(",\"task\":{\"id\":");
+        push_string(&mut out, &task.id);
+        let _ = write!(out, ",\"state\":\"{}\",\"workers\":", task.state.as_str());
+        write_workers(&mut out, task);
+        out.push('}');
+    }
     out.push('}');
     out
 }

@@ -51,7 +51,7 @@ fn write_view(out: &mut String, handle: &Handle, view: &TaskView) {
         state,
         dialect,
         requester,
-        parts,
+        parts: _,
         request,
         opened,
         opened_at,
@@ -72,16 +72,9 @@ fn write_view(out: &mut String, handle: &Handle, view: &TaskView) {
         ",\"state\":\"{state}\",\"dialect\":\"{dialect}\",\"requester\":"
     );
     push_string(out, requester.as_str());
-    out.push_str(",\"workers\":[");
-    for (at, part) in parts.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        out.push_str("{\"party\":");
-        push_optional(out, part.party.as_ref().map(protocol::Party::as_str));
-        let _ = write!(out, ",\"state\":\"{}\"}}", part.state.as_str());
-    }
-    out.push_str("],\"request\":{\"id\":");
+    out.push_str(",\"workers\":");
+    write_workers(out, view);
+    out.push_str(",\"request\":{\"id\":");
     push_string(out, request);
     let cursor = handle.cursor_at(*opened);
     let _ = write!(out, ",\"cursor\":\"{cursor}\"}},\"conversation\":");
@@ -105,6 +98,20 @@ fn write_view(out: &mut String, handle: &Handle, view: &TaskView) {
     );
     let ended = ended.map(|sequence| handle.cursor_at(sequence).to_string());
     push_optional(out, ended.as_deref());
+}
+
+/// A list with one object for each who works on it.
+pub(crate) fn write_workers(out: &mut String, view: &TaskView) {
+    out.push('[');
+    for (at, part) in view.parts.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        out.push_str("{\"party\":");
+        push_optional(out, part.party.as_ref().map(protocol::Party::as_str));
+        let _ = write!(out, ",\"state\":\"{}\"}}", part.state.as_str());
+    }
+    out.push(']');
 }
 
 fn push_optional(out: &mut String, text: Option<&str>) {

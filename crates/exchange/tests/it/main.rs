@@ -10,6 +10,7 @@ mod claims;
 mod dedupe;
 mod directory;
 mod groups;
+mod handoffs;
 mod keys;
 mod leases;
 mod library;

@@ -3,7 +3,7 @@
 use crate::connection::Connection;
 use crate::failure::{Answer, Failure};
 use crate::output::{self, Colour, Paint, tame};
-use client::{MessageReceipt, RecipientReceipt};
+use client::{MessageReceipt, RecipientReceipt, TaskReceipt};
 
 /// Options.
 #[derive(Debug, clap::Args)]
@@ -55,6 +55,9 @@ pub fn print(receipt: &MessageReceipt, is_json: bool) -> Result<Answer, Failure>
                 line(recipient, paint)
             ))?;
         }
+        if let Some(task) = &receipt.task {
+            output::line(&format!("{}  {}", tame(&receipt.id), share(task)))?;
+        }
     }
     let is_lost =
         |recipient: &RecipientReceipt| matches!(&*recipient.state, "expired" | "dead" | "refused");
@@ -62,6 +65,16 @@ pub fn print(receipt: &MessageReceipt, is_json: bool) -> Result<Answer, Failure>
         true => Answer::No,
         false => Answer::Yes,
     })
+}
+
+/// Where a task and each who works on it stand.
+fn share(task: &TaskReceipt) -> String {
+    let mut line = format!("task {} {}", tame(&task.id), tame(&task.state));
+    for worker in &task.workers {
+        let party = worker.party.as_deref().unwrap_or("nobody yet");
+        line.push_str(&format!("  {} {}", tame(party), tame(&worker.state)));
+    }
+    line
 }
 
 fn line(recipient: &RecipientReceipt, paint: Paint) -> String {

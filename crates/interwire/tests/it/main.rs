@@ -33,6 +33,7 @@ mod questions;
 mod raw;
 mod replay;
 mod run;
+mod sequence;
 mod serve;
 #[cfg(all(feature = "nats", feature = "redis"))]
 #[path = "../doors/server.rs"]
