@@ -48,7 +48,7 @@ fn accept(world: &World, id: &str, from: &str, of: &str) -> Message {
 
 fn report(world: &World, id: &str, from: &str, task: &str, outcome: &str, of: &str) -> Message {
     let body = format!(
-        r#"{{"task_id":"{task}","outcome":"{outcome}","summary":"s","evidence_refs":["urn:e"],"support_boundary":"Record only."}}"#
+        r#"{{"task_id":"{task}","outcome":"{outcome}","summary":"all that was asked is done","evidence_refs":["urn:e"],"support_boundary":"Record only."}}"#
     );
     let heading = heading(world, id, from, "boss");
     let envelope = Envelope::new("uai.agent.final-report.v1", body, heading).reply_to(of);

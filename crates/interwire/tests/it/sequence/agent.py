@@ -161,7 +161,7 @@ def worker(url, name):
     }
     publish(url, sealed(envelope("uai.agent.ack.v1", "ack_" + name, name, "manager", ack, cause)))
     report = {
-        "task_id": task, "outcome": "completed", "summary": action,
+        "task_id": task, "outcome": "completed", "summary": "done as it was asked: " + action,
         "evidence_refs": ["urn:evidence:" + name], "support_boundary": BOUNDARY,
     }
     report = envelope("uai.agent.final-report.v1", "report_" + name, name, "manager", report, cause)
