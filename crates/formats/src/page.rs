@@ -287,10 +287,10 @@ const TAIL: &str = "
 - **What holds other parts** (a message with calls, a response, a step) is an event that comes with what is not
   theirs. A call names it as its cause. Parts that are on their way (AutoGen's chunks) are of type `stream`.
 - **Who speaks**: `--as` where the document names nobody, `--to` for the other side; what stands for them without these
-  options is in the table. AutoGen's sources, CrewAI's agents
-  and LangGraph's nodes speak under their own names, as `agent.<name>`.
-- **Time** is what the document says (`created`, `created_at`, `createTime`, `timestamp`, `ts`). Where it says nothing it
-  is `--at`, or 1970-01-01T00:00:00.000Z: the moment of wrapping would make every repeat another message.
+  options is in the table. AutoGen's sources, CrewAI's agents and LangGraph's nodes speak under their own names, as
+  `agent.<name>`.
+- **Time** is `--at`; else what the document says (`created`, `created_at`, `createTime`, `timestamp`, `ts`); else
+  1970-01-01T00:00:00.000Z: the moment of wrapping would make every repeat another message.
 - **A log record** (`--tier mve5`) has `v id ts type from intent`, which is both published forms of MVE-5, with
   `corr`, `reply_to` and `payload`. It has no `to`, so the exchange keeps it and delivers it to nobody.
 - **A card** (`--card NAME`) has a skill and an intent for each declared tool, with its parameters as the schema of the task's
@@ -338,7 +338,8 @@ is `not_translatable`.
 
 ## Limits
 
-A document has at most 16 MiB and a depth of 56. Streams of chunks (`chat.completion.chunk` and its like) are not read: put
+A document has at most 16 MiB, a depth of 56 and 100,000 messages in a list; an exchange takes envelopes of 1 MiB unless
+its `envelope_bytes_max` says otherwise. Streams of chunks (`chat.completion.chunk` and its like) are not read: put
 the chunks together first. `./test --formats` tests files that the frameworks' own packages wrote, and gives what comes back to
 those packages.
 ";

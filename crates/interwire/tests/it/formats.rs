@@ -184,3 +184,56 @@ fn declared_tools_are_found_in_the_directory() {
         found.err
     );
 }
+
+/// The documents that the library is tested with.
+const DOCUMENTS: &str = include_str!("../../../formats/tests/vectors/documents.ndjson");
+
+#[test]
+fn an_exchange_takes_every_envelope_knows_a_repeat_and_gives_the_documents_back() {
+    for line in DOCUMENTS.lines() {
+        let vector: Value = serde_json::from_str(line).unwrap();
+        let document = vector["document"].to_string();
+        let exchange = Exchange::in_memory();
+        let url = exchange.url.as_str();
+        for status in ["accepted", "duplicate"] {
+            let sent = run_with(&["wrap", "--send", "--json", "--url", url], &document);
+            assert_eq!(
+                sent.code,
+                Some(0),
+                "{} {}{}",
+                vector["name"],
+                sent.out,
+                sent.err
+            );
+            let answers = sent.json();
+            assert!(
+                answers.iter().all(|one| one["status"] == status),
+                "{} {}",
+                vector["name"],
+                sent.out
+            );
+        }
+        let tail = [
+            "tail",
+            "--from",
+            "earliest",
+            "--until-caught-up",
+            "--json",
+            "--url",
+            url,
+        ];
+        let kept = run(&tail).out;
+        let kept: Vec<_> = kept
+            .lines()
+            .filter(|one| one.contains("interwire_format"))
+            .collect();
+        let back = run_with(&["unwrap"], &kept.join("\n"));
+        assert_eq!(back.code, Some(0), "{}", back.err);
+        assert_eq!(
+            back.json(),
+            [vector["document"].clone()],
+            "{}",
+            vector["name"]
+        );
+    }
+}
