@@ -46,6 +46,8 @@ pub enum Work {
     Http,
     /// Deliveries a second to many readers
     Fanout,
+    /// Deliveries a second to readers of whom half read in another dialect
+    Translate,
     /// Deliveries a second to a durable consumer that acknowledges
     Consume,
     /// Time from publish to delivery at a fixed rate
@@ -58,12 +60,13 @@ pub enum Work {
 
 impl Work {
     /// In the order that disturbs least: memory while it is fresh, the journal when it is full.
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Idle,
         Self::Decode,
         Self::Publish,
         Self::Http,
         Self::Fanout,
+        Self::Translate,
         Self::Consume,
         Self::Latency,
         Self::Replay,
@@ -100,7 +103,7 @@ pub struct Arguments {
     /// Connections with one request each, for `http`
     #[arg(long, default_value_t = 64)]
     http_connections: usize,
-    /// Live readers, for `fanout`
+    /// Live readers, for `fanout` and `translate`
     #[arg(long, value_delimiter = ',', default_value = "1,100,1000")]
     readers: Vec<usize>,
     /// What they read over
@@ -212,6 +215,11 @@ async fn measure(arguments: &Arguments) -> Result<()> {
                     for &readers in &arguments.readers {
                         bench.fanout(over, readers).await?;
                     }
+                }
+            }
+            Work::Translate => {
+                for &readers in arguments.readers.iter().filter(|readers| **readers > 1) {
+                    bench.translate(readers).await?;
                 }
             }
             Work::Consume => bench.consume().await?,

@@ -50,6 +50,24 @@ fn every_measurement_measures_something() {
 }
 
 #[test]
+fn readers_in_another_dialect_are_held_against_those_who_read_what_was_sent() {
+    let exchange = Exchange::in_memory();
+    let rows = bench(
+        &exchange,
+        &["translate", "--readers", "1,4", "--seconds", "0.2"],
+    );
+    // One reader has no half; four are measured for two dialects beside the sender's own.
+    check(&rows, "translate", 4, &["rate", "ratio"]);
+    let systems: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row["system"].as_str())
+        .collect();
+    let [native, aee, uai] =
+        ["", ", half as aee", ", half as uai"].map(|end| format!("interwire memory{end}"));
+    assert_eq!(systems, [&*aee, &*native, &*uai, &*native]);
+}
+
+#[test]
 fn a_replay_counts_what_is_there_and_publishes_what_is_missing() {
     let exchange = Exchange::in_memory();
     let rows = bench(&exchange, &["replay", "--records", "300"]);

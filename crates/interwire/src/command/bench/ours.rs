@@ -6,6 +6,7 @@ use super::http::Http;
 use super::wire::{Seen, System, Wire, envelope, find, number_in, refuse};
 use anyhow::{Context, Result};
 use broker::Durability;
+use protocol::DialectName;
 use std::sync::Arc;
 
 /// The exchange under test.
@@ -17,6 +18,8 @@ pub struct Ours {
     pub durability: Durability,
     /// What readers read over; publishers always use a socket.
     pub over: Over,
+    /// What every second reader reads in, instead of what was sent.
+    pub half_read_as: Option<DialectName>,
 }
 
 impl Ours {
@@ -33,6 +36,7 @@ impl Ours {
             address,
             durability,
             over: Over::Websocket,
+            half_read_as: None,
         })
     }
 
@@ -48,9 +52,12 @@ impl Ours {
 impl Wire for Ours {
     fn name(&self) -> String {
         let durability = broker::durability_word(self.durability);
-        match self.over {
-            Over::Websocket => format!("interwire {durability}"),
-            Over::Sse => format!("interwire {durability}, SSE readers"),
+        match (self.over, self.half_read_as) {
+            (Over::Websocket, None) => format!("interwire {durability}"),
+            (Over::Websocket, Some(form)) => {
+                format!("interwire {durability}, half as {}", form.as_str())
+            }
+            (Over::Sse, _) => format!("interwire {durability}, SSE readers"),
         }
     }
 
@@ -89,10 +96,14 @@ impl Wire for Ours {
         frame(out, &text);
     }
 
-    fn subscribe(&self, run: &str, _reader: usize) -> Vec<u8> {
+    fn subscribe(&self, run: &str, reader: usize) -> Vec<u8> {
         let mut out = Vec::new();
+        let form = match self.half_read_as {
+            Some(form) if reader % 2 == 1 => format!(",\"as\":\"{}\"", form.as_str()),
+            _ => String::new(),
+        };
         let text = format!(
-            "{{\"op\":\"subscribe\",\"ref\":\"s\",\"filter\":{{\"topic\":[\"bench.{run}\"]}},\"from\":\"latest\"}}"
+            "{{\"op\":\"subscribe\",\"ref\":\"s\",\"filter\":{{\"topic\":[\"bench.{run}\"]}},\"from\":\"latest\"{form}}}"
         );
         frame(&mut out, text.as_bytes());
         out
@@ -183,14 +194,16 @@ pub fn next_frame(bytes: &[u8]) -> Option<(u8, &[u8], usize)> {
 mod tests {
     use super::{Ours, frame, next_frame};
     use crate::command::bench::bounds::Over;
-    use crate::command::bench::wire::Wire as _;
+    use crate::command::bench::wire::{Wire as _, find};
     use broker::Durability;
+    use protocol::DialectName;
 
     fn ours(over: Over) -> Ours {
         Ours {
             address: "127.0.0.1:1".into(),
             durability: Durability::Fsync,
             over,
+            half_read_as: None,
         }
     }
 
@@ -244,6 +257,17 @@ mod tests {
         for bytes in [served(1, b"{\"op\":\"fault\"}"), served(8, &[3, 232])] {
             assert!(ours(Over::Websocket).parse(&bytes, "r").is_err());
         }
+    }
+
+    #[test]
+    fn every_second_reader_asks_for_the_other_dialect() {
+        let ours = Ours {
+            half_read_as: Some(DialectName::Uai),
+            ..ours(Over::Websocket)
+        };
+        let asks = |reader| find(&ours.subscribe("r", reader), b"\"as\":\"uai\"").is_some();
+        assert_eq!([0, 1, 2, 3].map(asks), [false, true, false, true]);
+        assert_eq!(ours.name(), "interwire fsync, half as uai");
     }
 
     #[test]

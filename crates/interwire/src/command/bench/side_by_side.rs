@@ -10,6 +10,7 @@ use super::{Arguments, ask, consume, fanout, idle, latency, publish, replay, run
 use crate::output;
 use anyhow::{Context as _, Result, ensure};
 use broker::Durability;
+use protocol::DialectName;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,6 +198,36 @@ impl<'a> Bench<'a> {
             }
         }
         table.print(self.arguments.json)
+    }
+
+    /// Deliveries to readers of whom half read in another dialect than the sender's, against the same
+    /// number who all read what was sent.
+    pub async fn translate(&self, readers: usize) -> Result<()> {
+        // The measurement's own messages are AEP.
+        for form in [DialectName::Aee, DialectName::Uai] {
+            let title = format!(
+                "fan-out to {readers} reader(s), half of them as={}, deliveries",
+                form.as_str()
+            );
+            let mut table = Table::new("translate", title, RATE, 0);
+            let half = Ours {
+                half_read_as: Some(form),
+                ..self.ours.clone()
+            };
+            let systems: [Arc<dyn Wire>; 2] = [Arc::new(half), Arc::new(self.ours.clone())];
+            for _ in 0..self.arguments.rounds {
+                for system in &systems {
+                    let (run, size) = (run_name(), self.arguments.bytes);
+                    let rate = fanout::run(system, &run, readers, size, self.time)
+                        .await
+                        .with_context(|| system.name())?;
+                    table.add(&system.name(), None, &[rate]);
+                    forget(system.as_ref(), &run).await?;
+                }
+            }
+            table.print(self.arguments.json)?;
+        }
+        Ok(())
     }
 
     /// Durable consumers that acknowledge.
