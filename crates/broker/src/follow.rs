@@ -4,6 +4,7 @@
 //! words are published like anybody's, in the same commit. It never speaks about its own words: what
 //! it says may fail to be delivered too, and nobody would ever stop.
 
+use crate::give_up::{self, GivenUp};
 use crate::turn::Turn;
 use crate::{Entry, find};
 use bytes::Bytes;
@@ -81,13 +82,39 @@ impl Turn {
                 }
             }
             DialectName::Uai => {
-                if let Some(error) = self.error_of(notice, &entry) {
-                    self.say(error);
+                let words = self.error_of(notice, &entry);
+                let words = words.or_else(|| self.blocker_of(notice, &entry));
+                if let Some(words) = words {
+                    self.say(words);
                 }
             }
             // It has no words for a delivery's fate but a task's; the receipt tells.
             DialectName::Aee => {}
         }
+    }
+
+    /// What the sender asked for when a recipient will not get the message; a dead letter of a
+    /// subscription is nobody's but the subscriber's.
+    fn blocker_of(&self, notice: &Notice, entry: &Entry) -> Option<Bytes> {
+        let Notice::DeadLettered {
+            place,
+            attempts,
+            reason,
+            ..
+        } = notice
+        else {
+            return None;
+        };
+        let Some(PlaceName::Inbox(party)) = self.exchange.place_name(*place) else {
+            return None;
+        };
+        let given_up = GivenUp {
+            party,
+            place: place.0,
+            attempts: *attempts,
+            reason,
+        };
+        give_up::blocker(entry, &given_up, self.clock.now()).map(Bytes::from)
     }
 
     /// `uai.error.v1` with `message_expired` to the sender (UAI 4 D8), for a recipient; who subscribed
@@ -132,7 +159,7 @@ impl Turn {
 }
 
 /// A party as UAI-1 spells it.
-fn agent(party: &Party) -> Agent {
+pub(crate) fn agent(party: &Party) -> Agent {
     match party.kind() {
         Some(kind) => Agent::new(kind, party.name()),
         None => Agent::new("agent", party.as_str()),

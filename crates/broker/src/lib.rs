@@ -16,6 +16,7 @@ mod fate;
 mod find;
 mod follow;
 mod gap;
+mod give_up;
 mod handle;
 mod indexer;
 mod keys;

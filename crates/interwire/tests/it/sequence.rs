@@ -2,6 +2,8 @@
 //! hands one task to two workers, both acknowledge, both report, and only then is it complete.
 
 use crate::process::{Exchange, run};
+use protocol::Timestamp;
+use protocol::dialect::uai::build::{Agent, Handoff, Heading};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -125,4 +127,41 @@ fn a_manager_and_two_workers_finish_a_handoff_that_travels_in_a_record() {
 #[test]
 fn a_manager_and_two_workers_finish_a_handoff_that_travels_as_copies() {
     check("split");
+}
+
+/// A handoff that its worker will never take, and what its sender is told.
+#[tokio::test]
+async fn who_hands_work_to_somebody_that_never_takes_it_gets_a_blocker() {
+    let (_exchange, client) = Exchange::in_memory_with_client();
+    let handoff = |id: &str, directive: &str| {
+        let heading = Heading {
+            id: id.into(),
+            issued_at: Timestamp::from_millis(1_796_054_400_000),
+            source: Agent::new("agent", "manager"),
+            target: Agent::new("agent", "worker"),
+            conversation: id.into(),
+        };
+        let handoff = Handoff::new(id, "context", "reason", "act").envelope(heading);
+        handoff.fallback(directive).write().unwrap()
+    };
+    for (id, directive) in [
+        ("silent_1", "no_op"),
+        ("loud_1", "raise_blocker"),
+        ("loud_2", "human_review"),
+    ] {
+        client.publish(handoff(id, directive)).await.unwrap();
+        let delivery = client.inbox("agent.worker").next().await.unwrap();
+        delivery.reject("no such tool here").await.unwrap();
+        if directive == "no_op" {
+            continue;
+        }
+        let told = client.inbox("agent.manager").next().await.unwrap();
+        told.ack().await.unwrap();
+        let blocker: Value = serde_json::from_slice(&told.envelope).unwrap();
+        assert_eq!(blocker["profile"], "uai.agent.blocker.v1");
+        assert_eq!(blocker["body"]["blocker_type"], "dependency");
+        assert_eq!(blocker["body"]["related_message_ids"], json!([id]));
+        let needs_human = directive == "human_review";
+        assert_eq!(blocker["body"]["human_review_required"], needs_human);
+    }
 }

@@ -13,6 +13,7 @@ pub mod carriage;
 mod check;
 mod coordinate;
 mod extension;
+pub mod fallback;
 pub mod field_order;
 mod foreign;
 mod grammar;
