@@ -17,7 +17,7 @@ const AEP: &str = r#"{"spec_version":"0.2","id":"evt_1","type":"environment.obse
 const UAI: &str = r#"{"uai_version":"1.0","profile":"uai.agent.message.v1","message_id":"msg_1",
  "source":{"type":"agent","id":"planner","label":"Planner"},"target":{"type":"agent","id":"worker","label":"Worker"},
  "conversation":{"conversation_id":"c1","correlation_id":"c1"},
- "delivery":{"mode":"request","priority":"normal","ack_required":false,"retry_count":0,"idempotency_key":"key-1","fallback_directive":"raise_blocker"},
+ "delivery":{"mode":"request","priority":"normal","ack_required":false,"retry_count":0,"idempotency_key":"key-00001","fallback_directive":"raise_blocker"},
  "trust":{"channel":"signed","auth_scheme":"did-jws","principal":"PRINCIPAL"},
  "body":{"message_type":"inform","content":"hello","context_refs":[],"requires_acknowledgement":false},"provenance":{"issued_at":"2026-02-28T10:30:00Z"},
  "integrity":{"algorithm":"sha-256","canonicalization":"RFC8785","checksum":"sha256:0000000000000000000000000000000000000000000000000000000000000000"},
