@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod cursor;
 pub mod dialect;
 pub mod filter;
+pub mod formats;
 pub mod frame;
 pub mod reader;
 pub mod segment;
@@ -17,7 +18,7 @@ pub mod translate;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("reader", reader::run),
     ("aee", dialect::run_aee),
     ("aep", dialect::run_aep),
@@ -29,6 +30,7 @@ pub const TARGETS: [Target; 11] = [
     ("segment", segment::run),
     ("snapshot", snapshot::run),
     ("translate", translate::run),
+    ("formats", formats::run),
 ];
 
 /// Whether `text` is a JSON pointer by RFC 6901.

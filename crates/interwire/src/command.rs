@@ -28,9 +28,11 @@ pub mod tail;
 pub mod task;
 pub mod trace;
 pub mod translate;
+pub mod unwrap;
 pub mod validate;
 pub mod verify;
 pub mod version;
+pub mod wrap;
 
 use crate::failure::Failure;
 use crate::settings::Flag;

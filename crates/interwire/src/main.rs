@@ -99,6 +99,10 @@ enum Verb {
     Audit(command::audit::Action),
     /// Write envelopes in another dialect
     Translate(command::translate::Arguments),
+    /// Make envelopes of what an agent framework wrote: calls, results, messages
+    Wrap(Box<command::wrap::Arguments>),
+    /// Write what envelopes say as an agent framework does
+    Unwrap(command::unwrap::Arguments),
     /// Say what is right and wrong with envelopes, offline
     Validate(command::validate::Arguments),
     /// Judge this implementation by a conformance suite
@@ -150,6 +154,8 @@ impl Verb {
             Self::Verify(arguments) => command::verify::run(arguments).await,
             Self::Audit(action) => command::audit::run(action).await,
             Self::Translate(arguments) => command::translate::run(arguments).await,
+            Self::Wrap(arguments) => command::wrap::run(*arguments).await,
+            Self::Unwrap(arguments) => command::unwrap::run(arguments).await,
             Self::Validate(arguments) => command::validate::run(arguments).await,
             Self::Conformance(action) => command::conformance::run(action).await,
             Self::Config(action) => command::config::run(action),

@@ -16,6 +16,7 @@ use protocol::json::Limits;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Publishes under way at once.
 const WINDOW: usize = 256;
@@ -71,7 +72,8 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     } else {
         let client = arguments.connection.client()?;
         let keep = arguments.wait.then_some(&mut sent);
-        let published = send_all(&client, arguments.files, report, keep).await?;
+        let found = texts::read(arguments.files);
+        let published = send_all(&client, found, report, keep).await?;
         (client, published)
     };
     if !arguments.wait {
@@ -98,6 +100,19 @@ pub async fn run(arguments: Arguments) -> Result<Answer, Failure> {
     })
 }
 
+/// Publishes what another verb makes, in order, and prints what the exchange promised for each.
+pub(super) async fn publish_all(
+    connection: &Connection,
+    found: mpsc::Receiver<Result<Text, Failure>>,
+    is_json: bool,
+) -> Result<Answer, Failure> {
+    let report = Report {
+        is_json,
+        paint: Paint::of_stdout(),
+    };
+    send_all(&connection.client()?, found, report, None).await
+}
+
 /// Waits for the end of each message and prints it.
 async fn wait_for(client: &Client, sent: Vec<Bytes>, is_json: bool) -> Result<Answer, Failure> {
     let mut answer = Answer::Yes;
@@ -120,12 +135,11 @@ type UnderWay = BoxFuture<'static, (Text, Result<Receipt, Error>)>;
 /// Publishes over one socket, so that the order of the input is the order of the journal.
 async fn send_all(
     client: &Client,
-    files: Vec<PathBuf>,
+    mut found: mpsc::Receiver<Result<Text, Failure>>,
     report: Report,
     mut sent: Option<&mut Vec<Bytes>>,
 ) -> Result<Answer, Failure> {
     let socket = client.socket().await?;
-    let mut found = texts::read(files);
     let mut under_way: FuturesOrdered<UnderWay> = FuturesOrdered::new();
     let progress = progress(report.is_json);
     let mut answer = Answer::Yes;

@@ -19,6 +19,7 @@ mod demo;
 #[path = "../doors/driver.rs"]
 #[allow(dead_code, reason = "the contract of doors asks for more")]
 mod driver;
+mod formats;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
