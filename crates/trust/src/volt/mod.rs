@@ -5,6 +5,8 @@ pub mod canonical;
 mod event;
 mod manifest;
 mod report;
+mod schema;
+mod signatures;
 mod verify;
 
 pub use event::{Actor, Chain, Event};

@@ -4,14 +4,13 @@
 //! the manifest that the chain cannot cover: our bundles do, so that nothing in them can be edited
 //! unseen.
 
-use super::event::Object;
 use super::report::{Outcome, Reason, Report};
+use super::schema::{is_hash, is_inside, is_moment, wrong_member};
+use super::signatures::signatures;
 use super::{GENESIS, VERSION, canonical};
-use crate::did::read_did_key;
-use crate::key::PublicKey;
 use crate::key_ring::KeyRing;
-use protocol::json::{self, Kind, Limits, Value};
-use protocol::{Timestamp, base64, digest};
+use protocol::digest;
+use protocol::json::{self, Limits, Value};
 use std::collections::{BTreeMap, HashSet};
 
 /// The files of a bundle by their path in it, with `/` between folders. Whoever fills it refuses paths
@@ -47,7 +46,7 @@ impl Default for Options<'_> {
 }
 
 /// The most that one file of a bundle may hold.
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     bytes_max: 64 << 20,
     depth_max: 64,
 };
@@ -100,20 +99,20 @@ pub(super) fn manifest_digest(manifest: Value<'_>) -> Result<String, protocol::F
     Ok(digest(text.as_bytes()).to_hex())
 }
 
-struct Failure {
+pub(super) struct Failure {
     reason: Reason,
     details: Vec<(&'static str, String)>,
 }
 
 impl Failure {
-    fn new(reason: Reason) -> Self {
+    pub(super) fn new(reason: Reason) -> Self {
         Self {
             reason,
             details: Vec::new(),
         }
     }
 
-    fn text(mut self, name: &'static str, text: &str) -> Self {
+    pub(super) fn text(mut self, name: &'static str, text: &str) -> Self {
         self.details.push((name, quoted(text)));
         self
     }
@@ -173,14 +172,14 @@ fn check(
 }
 
 /// What the manifest must say (step 0).
-struct Facts {
+pub(super) struct Facts {
     volt_version: String,
-    bundle_id: String,
-    run_id: String,
+    pub(super) bundle_id: String,
+    pub(super) run_id: String,
     events_file: String,
-    event_count: u64,
-    first: String,
-    last: String,
+    pub(super) event_count: u64,
+    pub(super) first: String,
+    pub(super) last: String,
 }
 
 impl Facts {
@@ -383,88 +382,6 @@ impl<'f> Run<'f> {
     }
 }
 
-/// The first member of an event that is not as AEE 9.1 says.
-fn wrong_member(event: Value<'_>) -> Option<&'static str> {
-    for name in ["volt_version", "event_id", "run_id"] {
-        if !filled(event, name) {
-            return Some(match name {
-                "volt_version" => "volt_version",
-                "event_id" => "event_id",
-                _ => "run_id",
-            });
-        }
-    }
-    if !text(event, "ts").is_some_and(|ts| is_moment(&ts)) {
-        return Some("ts");
-    }
-    if !text(event, "event_type").is_some_and(|word| is_event_type(&word)) {
-        return Some("event_type");
-    }
-    let is_actor = |actor: Value<'_>| {
-        let kind = text(actor, "actor_type");
-        let kinds = ["agent", "human", "system", "tool", "runner"];
-        filled(actor, "actor_id") && kind.is_some_and(|kind| kinds.contains(&&*kind))
-    };
-    if !event.get("actor").is_some_and(is_actor) {
-        return Some("actor");
-    }
-    if !event
-        .get("context")
-        .is_some_and(|context| filled(context, "correlation_id"))
-    {
-        return Some("context");
-    }
-    if event
-        .get("payload")
-        .is_none_or(|payload| payload.kind() != Kind::Object)
-    {
-        return Some("payload");
-    }
-    for name in ["prev_hash", "hash"] {
-        if !text(event, name).is_some_and(|hash| is_hash(&hash)) {
-            return Some(if name == "hash" { "hash" } else { "prev_hash" });
-        }
-    }
-    None
-}
-
-fn text<'v>(object: Value<'v>, name: &str) -> Option<std::borrow::Cow<'v, str>> {
-    object.get(name).and_then(Value::as_str)
-}
-
-fn filled(object: Value<'_>, name: &str) -> bool {
-    text(object, name).is_some_and(|text| !text.is_empty())
-}
-
-fn is_hash(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-fn is_moment(text: &str) -> bool {
-    text.ends_with('Z') && Timestamp::parse_rfc3339(text).is_some()
-}
-
-/// `^[a-z][a-z0-9]*(\.[a-z][a-z0-9_]*)+$`.
-fn is_event_type(word: &str) -> bool {
-    let mut parts = word.split('.');
-    let is_part = |part: &str, underscore: bool| {
-        part.starts_with(|c: char| c.is_ascii_lowercase())
-            && part
-                .bytes()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || (underscore && c == b'_'))
-    };
-    let first = parts.next().is_some_and(|part| is_part(part, false));
-    let rest: Vec<_> = parts.collect();
-    first && !rest.is_empty() && rest.iter().all(|part| is_part(part, true))
-}
-
-/// Whether a path stays in the bundle on every system.
-fn is_inside(path: &str) -> bool {
-    !path.is_empty()
-        && !path.contains(['\\', ':', '\0'])
-        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
-}
-
 /// Step 9.
 fn attachments(
     bundle: &Bundle,
@@ -514,114 +431,4 @@ fn attachments(
         }
     }
     Ok(true)
-}
-
-/// Step 10: against what the files say, never what the record says of itself.
-fn signatures(
-    bundle: &Bundle,
-    manifest: Value<'_>,
-    facts: &Facts,
-    options: &Options<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<bool, Failure> {
-    if !options.signatures {
-        warnings.push("signatures were not verified".into());
-        return Ok(false);
-    }
-    let invalid =
-        |member: &str| Failure::new(Reason::SignatureSchemaInvalid).text("member", member);
-    let mut message = Object::new();
-    message.text("bundle_id", &facts.bundle_id);
-    message.raw("event_count", &facts.event_count.to_string());
-    message.text("first_event_hash", &facts.first);
-    message.text("hash_alg", "sha256");
-    message.text("last_event_hash", &facts.last);
-    message.text("run_id", &facts.run_id);
-    let message = canonical::canonical_text(message.close().as_bytes(), LIMITS)
-        .map_err(|_| invalid("message"))?;
-    let (mut count, mut are_verified) = (0, true);
-    let mut judge = |record: Value<'_>| {
-        count += 1;
-        let holds = signature(record, &message, options.ring)?;
-        if !holds {
-            are_verified = false;
-            let key = record.get("key_id").and_then(Value::as_str);
-            warnings.push(format!(
-                "a signature of {:?} was not verified: the key is not known",
-                key.unwrap_or_default()
-            ));
-        }
-        Ok(())
-    };
-    let listed = manifest.get("signatures");
-    for record in listed.into_iter().flat_map(Value::items) {
-        judge(record)?;
-    }
-    for (path, bytes) in &bundle.files {
-        if path.starts_with("signatures/") && path.ends_with(".json") {
-            let document = json::read(bytes, LIMITS).map_err(|_| invalid(path))?;
-            judge(document.root())?;
-        }
-    }
-    if count == 0 {
-        warnings.push("there are no signatures".into());
-    }
-    Ok(count > 0 && are_verified)
-}
-
-/// Whether one record holds; `false` for a key that is not known.
-fn signature(record: Value<'_>, message: &str, ring: Option<&KeyRing>) -> Result<bool, Failure> {
-    let invalid =
-        |member: &str| Failure::new(Reason::SignatureSchemaInvalid).text("member", member);
-    let text = |name: &'static str| {
-        record
-            .get(name)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .ok_or_else(|| invalid(name))
-    };
-    if text("sig_version")? != VERSION {
-        return Err(invalid("sig_version"));
-    }
-    let kind = text("sig_type")?;
-    if kind != "ed25519" {
-        return Err(Failure::new(Reason::UnsupportedSignatureType).text("sig_type", &kind));
-    }
-    if text("scope")? != "bundle" {
-        return Err(invalid("scope"));
-    }
-    if !is_moment(&text("signed_ts")?) {
-        return Err(invalid("signed_ts"));
-    }
-    let said = record.get("message").ok_or_else(|| invalid("message"))?;
-    let said = canonical::canonicalize(said, |_| true).map_err(|_| invalid("message"))?;
-    let key_id = text("key_id")?;
-    let bad = |detail: &str| {
-        Failure::new(Reason::SignatureInvalid)
-            .text("key_id", &key_id)
-            .text("detail", detail)
-    };
-    if said != message {
-        return Err(bad("its message is not about this bundle"));
-    }
-    let value = base64::decode(&text("signature")?)
-        .filter(|value| value.len() == 64)
-        .ok_or_else(|| invalid("signature"))?;
-    let mut keys: Vec<PublicKey> = ring
-        .map(|ring| {
-            ring.find(&key_id)
-                .iter()
-                .map(|known| known.key.clone())
-                .collect()
-        })
-        .unwrap_or_default();
-    keys.extend(read_did_key(&key_id).and_then(|key| PublicKey::ed25519(&key).ok()));
-    if keys.is_empty() {
-        return Ok(false);
-    }
-    if keys.iter().any(|key| key.holds(message.as_bytes(), &value)) {
-        Ok(true)
-    } else {
-        Err(bad("it does not hold"))
-    }
 }

@@ -218,7 +218,7 @@ fn about(node: &Value, envelope: &[u8], said: &Said) -> Map<String, Value> {
         let body = root.get("payload").or_else(|| root.get("body"));
         let mut keys: Vec<_> = body
             .into_iter()
-            .flat_map(|body| body.members())
+            .flat_map(json::Value::members)
             .map(|(key, _)| key.text().into_owned())
             .collect();
         keys.sort();
