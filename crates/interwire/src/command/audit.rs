@@ -12,6 +12,9 @@ use trust::volt::{Options, Outcome};
 
 /// What to do with evidence.
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = "Examples:
+  interwire audit export CONV_1 --out evidence --sign auditor.key
+  interwire audit verify evidence")]
 pub enum Action {
     /// Write a conversation as an evidence bundle
     Export(export::Arguments),

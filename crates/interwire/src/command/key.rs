@@ -13,6 +13,9 @@ use trust::{Algorithm, KeyRing, SecretKey};
 
 /// What to do with keys.
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = "Examples:
+  interwire key new planner.key --party agent.planner
+  interwire key show planner.key")]
 pub enum Action {
     /// Make an Ed25519 key in a new file, and print its entry for a key ring
     New(New),
