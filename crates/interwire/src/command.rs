@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod ask;
+pub mod audit;
 pub mod backup;
 pub mod bench;
 pub mod completions;
@@ -11,6 +12,7 @@ pub mod demo;
 pub mod dlq;
 pub mod doctor;
 pub mod inbox;
+pub mod key;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod receipt;
@@ -19,6 +21,7 @@ pub mod restore;
 pub mod run;
 pub mod send;
 pub mod serve;
+pub mod sign;
 pub mod stdio;
 pub mod sub;
 pub mod tail;
@@ -27,6 +30,7 @@ pub mod trace;
 pub mod translate;
 pub mod unwrap;
 pub mod validate;
+pub mod verify;
 pub mod version;
 pub mod wrap;
 

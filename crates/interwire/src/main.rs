@@ -87,6 +87,16 @@ enum Verb {
     /// Serve an MCP host over standard input and output
     #[cfg(feature = "mcp")]
     Mcp(command::mcp::Arguments),
+    /// Make and show keys that sign
+    #[command(subcommand)]
+    Key(command::key::Action),
+    /// Sign envelopes, offline
+    Sign(command::sign::Arguments),
+    /// Say whose signatures envelopes have and whether they hold, offline
+    Verify(command::verify::Arguments),
+    /// Export a conversation as evidence, and verify evidence offline
+    #[command(subcommand)]
+    Audit(command::audit::Action),
     /// Write envelopes in another dialect
     Translate(command::translate::Arguments),
     /// Make envelopes of what an agent framework wrote: calls, results, messages
@@ -139,6 +149,10 @@ impl Verb {
             Self::Dlq(action) => command::dlq::run(action).await,
             #[cfg(feature = "mcp")]
             Self::Mcp(arguments) => command::mcp::run(arguments).await,
+            Self::Key(action) => command::key::run(action),
+            Self::Sign(arguments) => command::sign::run(arguments).await,
+            Self::Verify(arguments) => command::verify::run(arguments).await,
+            Self::Audit(action) => command::audit::run(action).await,
             Self::Translate(arguments) => command::translate::run(arguments).await,
             Self::Wrap(arguments) => command::wrap::run(*arguments).await,
             Self::Unwrap(arguments) => command::unwrap::run(arguments).await,

@@ -40,6 +40,7 @@ mod serve;
 #[path = "../doors/server.rs"]
 mod server;
 mod settings;
+mod signed;
 mod stdio;
 mod tasks;
 mod tls;
