@@ -339,14 +339,14 @@ fn list(items: &[String]) -> String {
     format!("[{}]", items.join(","))
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     push_string(&mut out, text);
     out
 }
 
 /// The text with the checksum that is right for it.
-fn sealed(text: &str) -> Result<String, Fault> {
+pub(super) fn sealed(text: &str) -> Result<String, Fault> {
     let limits = json::Limits {
         bytes_max: usize::MAX,
         depth_max: usize::MAX,
@@ -365,7 +365,7 @@ fn sealed(text: &str) -> Result<String, Fault> {
 }
 
 /// An object with some members replaced or left out; what it did not have comes last.
-fn edit(object: Value<'_>, changes: &[(&str, Option<String>)]) -> String {
+pub(super) fn edit(object: Value<'_>, changes: &[(&str, Option<String>)]) -> String {
     let mut out = String::with_capacity(object.raw().len() + 64);
     out.push('{');
     let mut member = |name: &str, json: &str| {
