@@ -51,6 +51,7 @@ mod task_stream;
 mod tasks;
 mod tls;
 mod translate;
+mod uaix;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};

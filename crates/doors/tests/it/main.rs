@@ -33,5 +33,6 @@ mod stream;
 mod subscriptions;
 mod tasks;
 mod translation;
+mod uaix;
 mod validate;
 mod world;

@@ -74,7 +74,7 @@ impl Selected {
     }
 
     fn write(&self) -> String {
-        let features: Vec<String> = self.features.iter().map(|text| text.to_string()).collect();
+        let features: Vec<String> = self.features.iter().map(ToString::to_string).collect();
         Object::new()
             .text("uai_version", &self.version)
             .text("form", &self.form)

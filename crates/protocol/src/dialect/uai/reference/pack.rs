@@ -21,7 +21,7 @@ pub(super) fn pack() -> Result<String, Fault> {
         let document = read(&text)?;
         let doc = document.root();
         let hash = format!("sha256:{}", canonical::canonical_hash(doc)?.to_hex());
-        let positional = keyless::to_keyless(doc).map_err(|faults| first(faults))?;
+        let positional = keyless::to_keyless(doc).map_err(first)?;
         for (form, text) in [
             (Form::Keyed, spaced(doc)),
             (Form::MinifiedKeyed, text.clone()),
@@ -55,7 +55,7 @@ fn negatives() -> Result<Vec<String>, Fault> {
         let part = doc.get(name).map(|part| edit(part, changes));
         edit(doc, &[(name, part)])
     };
-    let positional = keyless::to_keyless(doc).map_err(|faults| first(faults))?;
+    let positional = keyless::to_keyless(doc).map_err(first)?;
     let array = read(&positional)?;
     let slots: Vec<String> = array.root().items().map(|slot| slot.raw().into()).collect();
     let shorter = slots.get(..11).unwrap_or_default();
