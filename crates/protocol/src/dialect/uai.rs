@@ -200,7 +200,13 @@ fn body_of(doc: Value<'_>, profile: &str, findings: &mut Findings<'_>) {
     };
     if let Some(known) = body::profile(profile) {
         if let Some(body) = doc.get("body").filter(|body| body.kind() == Kind::Object) {
-            findings.record(known.body, body, "/body", known.rule);
+            if is_other_negotiation(profile, body) && !findings.is_strict() {
+                let detail =
+                    "expected `negotiation_id` and `phase`, got another body, which is opaque";
+                findings.warn(Code::UnknownProfileCarried, "/body", "UAI 10 G15", detail);
+            } else {
+                findings.record(known.body, body, "/body", known.rule);
+            }
         }
     } else if grammar::is_profile_id(profile) {
         let detail = format!("expected a registered profile id, got {}", got(value));
@@ -213,6 +219,14 @@ fn body_of(doc: Value<'_>, profile: &str, findings: &mut Findings<'_>) {
         );
         findings.refuse(Code::ProfileMalformed, "/profile", "UAI 1.1", detail);
     }
+}
+
+/// The profile was published for clients of another kind, whose body nobody can read (UAI 10 G15).
+fn is_other_negotiation(profile: &str, body: Value<'_>) -> bool {
+    profile == "uai.capability.negotiation.v1"
+        && ["negotiation_id", "phase"]
+            .iter()
+            .all(|name| body.get(name).is_none())
 }
 
 /// Compares only what claims to be comparable: a malformed checksum or another algorithm is already

@@ -188,3 +188,65 @@ proptest! {
         prop_assert!(selected(document.root(), &[]).is_some());
     }
 }
+
+/// UAI 9.6 K1, K2: a phase without what it is about; and 10 G15: another body under the same profile.
+#[test]
+fn each_phase_says_what_it_is_about_and_another_body_is_opaque() {
+    let read = |body: &Value| {
+        let text = of("uai.capability.negotiation.v1", &body.to_string())
+            .write()
+            .unwrap();
+        (super::found(&strict(&text).faults), super::lenient(&text))
+    };
+    for (phase, needed) in [
+        ("offer", "offered"),
+        ("answer", "selected"),
+        ("reject", "reason"),
+    ] {
+        let (faults, lenient) = read(&json!({ "negotiation_id": "neg_1", "phase": phase }));
+        assert_eq!(faults, [format!("missing_field /body/{needed}")]);
+        assert!(!lenient.is_valid());
+    }
+    assert_eq!(
+        read(&json!({ "negotiation_id": "neg_1", "phase": "confirm" })).0,
+        [""; 0]
+    );
+    let (faults, lenient) = read(&json!({ "browser": "limited", "level": 1 }));
+    assert_eq!(faults.len(), 4, "{faults:?}");
+    assert!(lenient.is_valid());
+    assert_eq!(
+        super::found(&lenient.warnings),
+        ["unknown_profile_carried /body"]
+    );
+    let wrong = json!({ "negotiation_id": "n", "phase": "offer", "offered": { "features": "all", "max_bytes": 0 } });
+    assert_eq!(
+        read(&wrong).0,
+        [
+            "type_mismatch /body/offered/features",
+            "out_of_range /body/offered/max_bytes"
+        ]
+    );
+}
+
+#[test]
+fn what_is_corrected_is_named_by_json_pointers() {
+    let read = |name: &str| {
+        let body = json!({
+            "correction_id": "c", "corrects_message_id": "m", "reason": "r",
+            "corrected_fields": { name: 1 }, "support_boundary": "Own packets only.",
+        });
+        let text = of("uai.agent.correction.v1", &body.to_string())
+            .write()
+            .unwrap();
+        super::found(&strict(&text).faults)
+    };
+    assert_eq!(read("/body/a~1b~0"), [""; 0]);
+    assert_eq!(
+        read("summary"),
+        ["pattern_mismatch /body/corrected_fields/summary"]
+    );
+    assert_eq!(
+        read("/a~2"),
+        ["pattern_mismatch /body/corrected_fields/~1a~02"]
+    );
+}
