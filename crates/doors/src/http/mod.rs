@@ -9,6 +9,7 @@ pub(crate) mod agents;
 pub(crate) mod ask;
 mod body;
 pub(crate) mod call;
+mod carriage;
 mod cloudevents;
 mod consumers;
 mod conversations;

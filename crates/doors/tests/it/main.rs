@@ -22,6 +22,7 @@ mod lines;
 mod load;
 mod loops;
 mod messages;
+mod negotiation;
 mod operations;
 mod places;
 mod problems;
