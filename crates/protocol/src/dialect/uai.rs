@@ -2,9 +2,10 @@
 //!
 //! Reads keyed, minified and keyless messages, in a strict mode (the twelve published members and
 //! modes) and a lenient one (native `additional_targets`, `broadcast`, `pubsub`). Validates one
-//! envelope at a time; acks, retries, splitting, discovery, negotiation and sealed bodies need more
-//! than one envelope or keys and are not here. Implements UAI 1, 2, 3, 6, 9.1 to 9.4 and the parts of
-//! 4 and 5 that one envelope shows.
+//! envelope at a time; acks, retries and discovery need more than one envelope and are not here, sealed
+//! bodies need keys. Beside the reader: carriages (`carriage`), forms (`form`), offers and what comes of
+//! them (`negotiate`), the public reference surface (`reference`). Implements UAI 1, 2, 3, 6, 7, 9.1 to
+//! 9.4, 9.6 and the parts of 4 and 5 that one envelope shows.
 
 mod act;
 mod body;
@@ -14,6 +15,7 @@ mod check;
 mod extension;
 pub mod field_order;
 mod foreign;
+pub mod form;
 mod grammar;
 mod header;
 mod integrity;

@@ -10,7 +10,8 @@ mod registry;
 mod schema;
 mod verdict;
 
-pub use verdict::{Ask, Form, Verdict, judge};
+pub use super::form::Form;
+pub use verdict::{Ask, Verdict, judge};
 
 use super::body::PROFILES;
 use super::field_order::FieldOrder;

@@ -1,7 +1,8 @@
 //! The reference surface: schemas, examples, verdicts, mock replies, fixtures, registries.
 
+use interwire_protocol::dialect::uai::negotiate::EXCHANGE;
 use interwire_protocol::dialect::uai::reference::{
-    Ask, Form, conformance_levels, conformance_pack, error_registry, example, field_registry,
+    Ask, Form, body, conformance_levels, conformance_pack, error_registry, example, field_registry,
     judge, mock_exchange, profiles, registry, schema, trust_channels,
 };
 use interwire_protocol::{Code, Rules};
@@ -37,10 +38,10 @@ fn every_profile_has_a_schema_and_an_example_that_is_valid_in_both_modes() {
         let schema: Value = serde_json::from_str(&schema(profile).unwrap()).unwrap();
         assert_eq!(schema["properties"]["profile"]["const"], profile);
         assert_eq!(schema["required"].as_array().unwrap().len(), 12);
-        let body = &schema["properties"]["body"];
+        let shape = &schema["properties"]["body"];
         let message: Value = serde_json::from_str(&text).unwrap();
         for member in message["body"].as_object().unwrap().keys() {
-            assert!(body["properties"].get(member).is_some(), "{member}");
+            assert!(shape["properties"].get(member).is_some(), "{member}");
         }
     }
     assert!(schema("uai.made.up.v1").is_none() && example("uai.made.up.v1").is_none());
@@ -53,7 +54,7 @@ fn every_member_of_every_body_is_checked() {
         let text = example_of(profile);
         let message: Value = serde_json::from_str(&text).unwrap();
         let present = message["body"].as_object().unwrap();
-        for member in interwire_protocol::dialect::uai::reference::body(profile).unwrap() {
+        for member in body(profile).unwrap() {
             let pointer = format!("/body/{}", member.name);
             let codes = |text: &str| -> Vec<(Code, String)> {
                 let faults = strict(text).faults.into_iter();
@@ -275,4 +276,45 @@ fn every_registry_is_a_document_that_leads_somewhere() {
     );
     let levels: Value = serde_json::from_str(&conformance_levels()).unwrap();
     assert_eq!(levels["conformance_levels"][5]["met"], false);
+}
+
+/// The table of `docs/uai.md`, from the tables that validate.
+fn bodies() -> String {
+    let mut out = String::from("\n| profile | body |\n|---|---|\n");
+    for profile in profiles() {
+        let members: Vec<String> = body(profile)
+            .unwrap()
+            .iter()
+            .map(|member| match member.is_required {
+                true => format!("**{}** {}", member.name, member.holds),
+                false => format!("{} {}", member.name, member.holds),
+            })
+            .collect();
+        out.push_str(&format!("| `{profile}` | {} |\n", members.join("; ")));
+    }
+    out
+}
+
+#[test]
+fn the_page_lists_every_body_as_the_code_has_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/uai.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once("<!-- bodies -->\n").unwrap();
+    let (written, after) = rest.split_once("<!-- /bodies -->").unwrap();
+    let expected = format!("{}\n", bodies());
+    if std::env::var_os("UPDATE_PAGES").is_some() {
+        let page = format!("{before}<!-- bodies -->\n{expected}<!-- /bodies -->{after}");
+        std::fs::write(path, page).unwrap();
+        return;
+    }
+    assert_eq!(written, expected, "UPDATE_PAGES=1 writes it");
+}
+
+#[test]
+fn the_page_names_every_feature_and_form_of_the_exchange() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/uai.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for feature in EXCHANGE.features.iter().chain(EXCHANGE.forms) {
+        assert!(page.contains(&format!("`{feature}`")), "{feature}");
+    }
 }

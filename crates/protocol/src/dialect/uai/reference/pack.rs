@@ -5,8 +5,8 @@
 
 use super::super::build::{Object, list, texts};
 use super::super::carriage::{edit, sealed};
+use super::super::form::Form;
 use super::super::{TABLE_VERSION, keyless};
-use super::verdict::Form;
 use super::{example, profiles};
 use crate::json::{self, Document, Value};
 use crate::{Fault, canonical};

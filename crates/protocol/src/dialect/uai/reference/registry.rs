@@ -6,9 +6,9 @@
 
 use super::super::body::{self, PROFILES};
 use super::super::build::{Object, list, texts};
+use super::super::form::Form;
 use super::super::negotiate::EXCHANGE;
 use super::super::{TABLE_VERSION, VERSION, extension, words};
-use super::verdict::Form;
 use crate::Code;
 use crate::fault::Class;
 

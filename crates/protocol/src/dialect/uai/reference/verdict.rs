@@ -6,74 +6,12 @@
 use std::fmt::Write as _;
 
 use super::super::build::Object;
+use super::super::form::Form;
 use super::super::table::TABLE_VERSION;
 use super::super::{grammar, keyless};
 use crate::dialect::decode_as;
-use crate::json::{self, Kind, Value};
+use crate::json::{self, Value};
 use crate::{Code, DialectName, Fault, Mode, Reading, Rules, Timestamp, canonical};
-
-/// The three forms (UAI 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// An object, with space between its parts.
-    Keyed,
-    /// An object without such space.
-    MinifiedKeyed,
-    /// An array in table order.
-    Keyless,
-}
-
-impl Form {
-    /// Every form.
-    pub const ALL: [Self; 3] = [Self::Keyed, Self::MinifiedKeyed, Self::Keyless];
-
-    /// The word of requests and answers.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Keyed => "keyed",
-            Self::MinifiedKeyed => "minified-keyed",
-            Self::Keyless => "keyless",
-        }
-    }
-
-    /// The form of that word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.as_str() == word)
-    }
-
-    /// The form a message is in; none for what is neither an object nor an array.
-    #[must_use]
-    pub fn of(message: Value<'_>) -> Option<Self> {
-        match message.kind() {
-            Kind::Array => Some(Self::Keyless),
-            Kind::Object if is_minified(message.raw()) => Some(Self::MinifiedKeyed),
-            Kind::Object => Some(Self::Keyed),
-            Kind::Null | Kind::Bool | Kind::Number | Kind::String => None,
-        }
-    }
-
-    /// Whether a message in the form `other` passes for this one: a minified message is a keyed one.
-    fn takes(self, other: Self) -> bool {
-        self == other || (self == Self::Keyed && other == Self::MinifiedKeyed)
-    }
-}
-
-/// Whether checked JSON has no space outside its strings.
-fn is_minified(text: &str) -> bool {
-    let (mut in_string, mut is_escaped) = (false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b' ' | b'\t' | b'\n' | b'\r' if !in_string => return false,
-            _ => {}
-        }
-    }
-    true
-}
 
 /// How a message is to be read, besides the rules of the exchange.
 #[derive(Clone, Debug, Default)]
