@@ -220,6 +220,25 @@ async fn an_offer_in_the_keyless_form_is_read_and_its_form_is_used() {
 }
 
 #[tokio::test]
+async fn an_answer_longer_than_was_agreed_is_an_error_instead() {
+    let world = world().await;
+    let mut offer = offer("neg_1", &["discovery.v1"], &[]);
+    offer["offered"]["max_bytes"] = json!(400);
+    negotiate(&world, "msg_1", "a", &offer).await;
+    let answer = pull(&world, "agent.a", "").await;
+    assert_eq!(answer["envelope"]["body"]["selected"]["max_bytes"], 400);
+    let confirm = json!({ "negotiation_id": "neg_1", "phase": "confirm" });
+    negotiate(&world, "msg_2", "a", &confirm).await;
+    let query = json!({ "operation": "query", "query": { "skill": "none" } });
+    packet(&world, "msg_3", "a", "uai.agent.discovery.v1", &query).await;
+    let error = pull(&world, "agent.a", "").await["envelope"].clone();
+    assert_eq!(error["profile"], "uai.error.v1", "{error}");
+    assert_eq!(error["body"]["code"], "payload_too_large");
+    assert_eq!(error["body"]["related_message_id"], "msg_3");
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_carriage_that_cannot_be_had_is_said() {
     let world = world().await;
     for (query, media) in [
