@@ -4,6 +4,7 @@
 //! question that is answered again after a crash is answered once.
 
 mod aee;
+mod negotiation;
 mod uai;
 
 use crate::{Delivery, Entry, Handle, PlaceName, Settle};
@@ -127,7 +128,8 @@ async fn fate(handle: &Handle, entry: &Entry) -> Fate {
 fn too_large(asked: &Entry) -> Option<String> {
     match asked.header.dialect {
         DialectName::Aee => Some(aee::too_large(asked)),
-        DialectName::Aep | DialectName::Uai => None,
+        DialectName::Uai => uai::too_large(asked),
+        DialectName::Aep => None,
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub traces: Semaphore,
     /// Counts changes of durable subscriptions.
     pub subscriptions: watch::Sender<u64>,
+    /// What was agreed with whom in UAI-1.
+    pub agreements: Mutex<protocol::dialect::uai::negotiate::Agreements>,
 }
 
 /// Where the file is read for a caller who waits.

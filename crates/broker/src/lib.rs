@@ -4,6 +4,7 @@
 //! own thread. Everything else goes through a [`Handle`], which is cheap to clone. Doors move frames;
 //! every rule is behind the handle.
 
+mod agreements;
 mod channel;
 mod checkpointer;
 mod clock;

@@ -251,6 +251,7 @@ impl Opened {
             index: Mutex::new(index.reader()?),
             traces: Semaphore::new(TRACES_MAX),
             subscriptions: tokio::sync::watch::Sender::new(0),
+            agreements: Mutex::default(),
             reads,
             settings: settings.clone(),
         });

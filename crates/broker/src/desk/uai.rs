@@ -1,12 +1,15 @@
-//! Finding agents in UAI-1 (UAI 9.5): `find_agents` and `uai.agent.discovery.v1`, asked of the exchange.
+//! What is asked of the exchange in UAI-1: finding agents (`find_agents` and `uai.agent.discovery.v1`, UAI
+//! 9.5), and offers (`negotiation`).
 
-use super::{answer_id, present};
+use super::{answer_id, negotiation, present};
 use crate::{Entry, Handle};
 use exchange::{AgentQuery, AgentView};
 use protocol::dialect::uai::build::{Agent, Envelope, Heading};
+use protocol::dialect::uai::keyless;
 use protocol::task::SERVICE;
-use protocol::{Party, Skill};
+use protocol::{Party, Skill, json};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// Agents in one answer, when the question does not say, and at most (UAI 9.5 N2).
 const PAGE: usize = 50;
@@ -14,10 +17,92 @@ const PAGE_MAX: usize = 200;
 
 /// The answer to a question; none for what is no question.
 pub(super) async fn answer(handle: &Handle, entry: &Entry) -> Option<String> {
-    let envelope: Value = serde_json::from_slice(&entry.envelope).ok()?;
-    let body = envelope.get("body")?;
+    let keyed = keyed(entry)?;
+    let limits = json::Limits {
+        bytes_max: usize::MAX,
+        ..json::Limits::default()
+    };
+    if &*entry.header.kind == negotiation::PROFILE {
+        let (profile, body) = {
+            let document = json::read(keyed.as_bytes(), limits).ok()?;
+            negotiation::answer(handle, entry, document.root().get("body")?)?
+        };
+        return write(entry, profile, body);
+    }
+    let envelope: Value = serde_json::from_str(&keyed).ok()?;
+    let (profile, body) = found(handle, entry, envelope.get("body")?).await?;
+    let text = write(entry, profile, body.to_string())?;
+    let Some(agreed) = handle.uai_agreement(&entry.header.sender).await else {
+        return Some(text);
+    };
+    let text = match &*agreed.form {
+        "keyless" => {
+            let document = json::read(text.as_bytes(), limits).ok()?;
+            keyless::to_keyless(document.root()).ok()?
+        }
+        _ => text,
+    };
+    if text.len() as u64 > agreed.max_bytes {
+        return too_large(entry);
+    }
+    Some(text)
+}
+
+/// The question in its keyed form.
+fn keyed(entry: &Entry) -> Option<Cow<'_, str>> {
+    let text = std::str::from_utf8(&entry.envelope).ok()?;
+    if !text.trim_start().starts_with('[') {
+        return Some(text.into());
+    }
+    let limits = json::Limits {
+        bytes_max: usize::MAX,
+        ..json::Limits::default()
+    };
+    let document = json::read(text.as_bytes(), limits).ok()?;
+    Some(keyless::to_keyed(document.root()).ok()?.into())
+}
+
+/// What is said when the answer is longer than one envelope may be, or than was agreed.
+pub(super) fn too_large(entry: &Entry) -> Option<String> {
+    let detail = "the answer is larger than one message may be; ask for a smaller page";
+    let (profile, body) = error_body(entry, 413, "payload_too_large", detail);
+    write(entry, profile, body)
+}
+
+/// Profile and body of an error about what was asked.
+pub(super) fn error_body(
+    entry: &Entry,
+    status: u16,
+    code: &str,
+    detail: &str,
+) -> (&'static str, String) {
+    let body = json!({
+        "status": status, "code": code, "detail": detail, "related_message_id": &*entry.header.id,
+    });
+    ("uai.error.v1", body.to_string())
+}
+
+/// The envelope of an answer (UAI 3.4).
+fn write(entry: &Entry, profile: &str, body: String) -> Option<String> {
+    let header = &entry.header;
+    let conversation = header.conversation.as_deref()?;
+    let heading = Heading {
+        id: answer_id(entry),
+        issued_at: entry.at,
+        source: agent(&Party::parse(SERVICE)),
+        target: agent(&header.sender),
+        conversation: conversation.into(),
+    };
+    let answer = Envelope::new(profile, body, heading)
+        .correlation(header.correlation.as_deref().unwrap_or(conversation))
+        .reply_to(&header.id);
+    answer.write().ok()
+}
+
+/// Profile and body of what the directory has to say.
+async fn found(handle: &Handle, entry: &Entry, body: &Value) -> Option<(&'static str, Value)> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let (profile, body) = match &*entry.header.kind {
+    match &*entry.header.kind {
         "uai.intent.request.v1" => {
             let parameters = body.get("parameters").and_then(Value::as_object);
             let body = match text("intent") {
@@ -30,7 +115,7 @@ pub(super) async fn answer(handle: &Handle, entry: &Entry) -> Option<String> {
                     "notices": [format!("expected the intent find_agents, got {:?}", other.unwrap_or_default())],
                 }),
             };
-            ("uai.intent.response.v1", body)
+            Some(("uai.intent.response.v1", body))
         }
         "uai.agent.discovery.v1" if text("operation") == Some("query") => {
             let query = body.get("query").and_then(Value::as_object);
@@ -41,23 +126,10 @@ pub(super) async fn answer(handle: &Handle, entry: &Entry) -> Option<String> {
                 object.insert("cursor".into(), next);
             }
             object.insert("operation".into(), "result".into());
-            ("uai.agent.discovery.v1", found)
+            Some(("uai.agent.discovery.v1", found))
         }
-        _ => return None,
-    };
-    let header = &entry.header;
-    let conversation = header.conversation.as_deref()?;
-    let heading = Heading {
-        id: answer_id(entry),
-        issued_at: entry.at,
-        source: agent(&Party::parse(SERVICE)),
-        target: agent(&header.sender),
-        conversation: conversation.into(),
-    };
-    let answer = Envelope::new(profile, body.to_string(), heading)
-        .correlation(header.correlation.as_deref().unwrap_or(conversation))
-        .reply_to(&header.id);
-    answer.write().ok()
+        _ => None,
+    }
 }
 
 /// `{"agents":[...],"next_cursor"}`: more matched skills first, then by name. `paging` has `limit` and

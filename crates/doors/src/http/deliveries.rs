@@ -251,6 +251,20 @@ async fn settle(call: Call, verdict: Verdict) -> Answer {
 
 /// Appends the members of one delivery, without braces: the envelope comes last and unchanged.
 pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Delivery, wanted: As) {
+    let mut note = String::new();
+    let shown = delivery.entry.shown_in(wanted);
+    rendering::write_note(&mut note, wanted, shown);
+    write_shown(out, handle, delivery, &note, shown.envelope);
+}
+
+/// As [`write_members`], with an envelope that a note stands beside.
+pub(crate) fn write_shown(
+    out: &mut Vec<u8>,
+    handle: &Handle,
+    delivery: &Delivery,
+    note: &str,
+    envelope: &[u8],
+) {
     let Delivery {
         id,
         attempt,
@@ -266,11 +280,10 @@ pub(crate) fn write_members(out: &mut Vec<u8>, handle: &Handle, delivery: &Deliv
     );
     push_string(&mut head, &entry.header.id);
     head.push(',');
-    let shown = entry.shown_in(wanted);
-    rendering::write_note(&mut head, wanted, shown);
+    head.push_str(note);
     head.push_str("\"envelope\":");
     out.extend_from_slice(head.as_bytes());
-    out.extend_from_slice(shown.envelope);
+    out.extend_from_slice(envelope);
 }
 
 /// Appends a list of deliveries.

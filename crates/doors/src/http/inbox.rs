@@ -4,8 +4,9 @@ use super::call::{Answer, Call, typed};
 use super::cloudevents::{self, Many, Shape};
 use super::deliveries::write_list;
 use super::door::Door;
+use super::problem::bad_request;
 use super::query::Query;
-use super::{consumers, places};
+use super::{carriage, consumers, places};
 use axum::http::{HeaderValue, StatusCode, header};
 use broker::{Consumer, Delivery, Handle, PlaceName, Portion};
 use protocol::{Party, Rejection};
@@ -45,7 +46,19 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
     let wait = query.number("wait_ms", 0, 0..=settings.pull_wait_ms_max)?;
     let consumer = consumers::from_query(&mut query)?;
     let form = Shape::of_many(&mut query, &call.parts.headers)?;
+    let party = match &place {
+        PlaceName::Inbox(party) => Some(party.clone()),
+        PlaceName::Subscription(_) => None,
+    };
+    let carriage = match &party {
+        Some(party) => carriage::take(&mut query, &call.peer.handle, party).await?,
+        None => None,
+    };
     query.finish()?;
+    if carriage.is_some() && matches!(form, Many::Events(_)) {
+        let detail = "expected `carriage` with envelopes, got it with CloudEvents";
+        return Err(bad_request("/carriage", detail));
+    }
     let pull = Pull {
         place,
         consumer,
@@ -61,7 +74,12 @@ async fn answer(call: Call, mut query: Query, place: PlaceName) -> Answer {
         }
         Many::Envelopes(wanted) => {
             let mut out = b"{\"deliveries\":".to_vec();
-            write_list(&mut out, &door.handle, &pulled, wanted);
+            match (carriage, &party) {
+                (Some(carriage), Some(party)) => {
+                    carriage::write_list(&mut out, &door.handle, &pulled, wanted, carriage, party);
+                }
+                _ => write_list(&mut out, &door.handle, &pulled, wanted),
+            }
             out.push(b'}');
             typed(StatusCode::OK, "application/json", out)
         }

@@ -9,6 +9,7 @@ pub(crate) mod agents;
 pub(crate) mod ask;
 mod body;
 pub(crate) mod call;
+mod carriage;
 mod cloudevents;
 mod consumers;
 mod conversations;
@@ -51,6 +52,7 @@ mod task_stream;
 mod tasks;
 mod tls;
 mod translate;
+mod uaix;
 mod validate;
 
 pub use routes::{ROUTES, Route, Verb};

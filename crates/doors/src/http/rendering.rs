@@ -57,7 +57,7 @@ pub(crate) fn write_note(out: &mut String, wanted: As, shown: Shown<'_>) {
     }
 }
 
-fn write_fault(out: &mut String, fault: &Fault) {
+pub(crate) fn write_fault(out: &mut String, fault: &Fault) {
     out.push_str("{\"code\":");
     push_string(out, fault.code.as_str());
     for (name, text) in [

@@ -9,7 +9,7 @@ use super::peer::Peer;
 use super::problem::{self, bad_request};
 use super::{
     agents, ask, conversations, dead_letters, deliveries, harmovela, inbox, mcp, messages, openapi,
-    operations, origin, places, receipts, socket, stream, subscriptions, tasks, translate,
+    operations, origin, places, receipts, socket, stream, subscriptions, tasks, translate, uaix,
     validate,
 };
 use axum::Router;
@@ -166,6 +166,34 @@ routes! {
         "The verdict on one envelope, or on many as lines";
     Post "/v1/translate" "translate" translate::translate,
         "One envelope in another dialect";
+    Get "/uaix/v1/catalog" "uaix_catalog" uaix::catalog,
+        "Where the UAI-1 reference surface begins";
+    Get "/uaix/v1/discovery" "uaix_discovery" uaix::discovery,
+        "The routes of the UAI-1 reference surface";
+    Get "/uaix/v1/schemas/{profile}" "uaix_schema" uaix::schema,
+        "The JSON Schema of the messages of one UAI-1 profile";
+    Get "/uaix/v1/registry" "uaix_registry" uaix::registry,
+        "UAI-1 profiles, forms, extensions and features that are known here";
+    Get "/uaix/v1/examples/{profile}" "uaix_example" uaix::example,
+        "A valid message of one UAI-1 profile";
+    Get "/uaix/v1/field-registry" "uaix_field_registry" uaix::field_registry,
+        "The order tables of UAI-1's keyless form";
+    Get "/uaix/v1/transport-bindings" "uaix_transport_bindings" uaix::transport_bindings,
+        "The transports that carry UAI-1 here";
+    Get "/uaix/v1/trust-channels" "uaix_trust_channels" uaix::trust_channels,
+        "UAI-1 trust channels, and what each needs";
+    Get "/uaix/v1/error-registry" "uaix_error_registry" uaix::error_registry,
+        "The codes that a UAI-1 error may have";
+    Get "/uaix/v1/conformance-levels" "uaix_conformance_levels" uaix::conformance_levels,
+        "UAI-1 conformance levels, and which are met here";
+    Get "/uaix/v1/openapi" "uaix_openapi" uaix::openapi,
+        "This description, under the name of the reference surface";
+    Get "/uaix/v1/conformance-pack" "uaix_conformance_pack" uaix::conformance_pack,
+        "Fixtures for readers of UAI-1, valid and not";
+    Post "/uaix/v1/validate" "uaix_validate" uaix::validate,
+        "The verdict on one UAI-1 message, in UAI-1's own words";
+    Post "/uaix/v1/mock-exchange" "uaix_mock_exchange" uaix::mock_exchange,
+        "The conforming reply to one UAI-1 message, without an exchange";
     Post "/mcp" "mcp" mcp::mcp,
         "Call a tool or read a resource as an MCP host";
     Get "/mcp" "mcp_stream" mcp::mcp,
@@ -258,10 +286,13 @@ pub(crate) fn router(door: &Arc<Door>) -> Router {
             }
             methods = methods.on(filter, move |request: Request| run(door, route, request));
         }
-        let (door, allow) = (Arc::clone(door), allow(&routes));
-        let fallback =
-            move |request: Request| other_method(door, path, Arc::clone(&allow), request);
-        router = router.route(path, methods.fallback(fallback));
+        let (own, allow) = (Arc::clone(door), allow(&routes));
+        let fallback = move |request: Request| other_method(own, path, Arc::clone(&allow), request);
+        let methods = methods.fallback(fallback);
+        if door.settings.uai_wp_json && uaix::is_below(path) {
+            router = router.route(&format!("{}{path}", uaix::ALIAS), methods.clone());
+        }
+        router = router.route(path, methods);
     }
     let (door, grpc) = (Arc::clone(door), Grpc::new(door));
     router.fallback(move |request: Request| async move {
@@ -278,6 +309,7 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
     let start = Instant::now();
     let (mut parts, body) = request.into_parts();
     let request_id = door.request_id(&parts.headers);
+    let uri = parts.uri.clone();
     let neighbour = origin::check(&parts, door.is_loopback, &door.settings.hosts);
     let answer = match RawPathParams::from_request_parts(&mut parts, &()).await {
         _ if neighbour.is_err() => neighbour.map(|()| Response::new(Body::empty())),
@@ -307,7 +339,7 @@ async fn run(door: Arc<Door>, route: &'static Route, request: Request) -> Respon
         route.verb.as_str(),
         &request_id,
         start,
-        answer.map_err(|refused| (refused, route.path)),
+        answer.map_err(|refused| (refused, uri.path())),
     )
 }
 
@@ -336,7 +368,7 @@ async fn other_method(
         method,
         &request_id,
         start,
-        answer.map_err(|refused| (refused, path)),
+        answer.map_err(|refused| (refused, request.uri().path())),
     );
     set_header(&mut response, "allow", &allow);
     response
@@ -380,8 +412,12 @@ fn finish(
         Err((rejection, path)) => {
             let rejection = door.advise(rejection);
             log_refusal(&rejection, method, route, request_id, micros);
-            let refuse = harmovela::api::refusal_of(path).unwrap_or(problem::response);
-            refuse(&rejection, request_id.as_str())
+            if uaix::is_below(path) {
+                uaix::refusal(&rejection, path)
+            } else {
+                let refuse = harmovela::api::refusal_of(path).unwrap_or(problem::response);
+                refuse(&rejection, request_id.as_str())
+            }
         }
     };
     let status = response.status().as_u16();

@@ -56,6 +56,8 @@ pub struct HttpSettings {
     /// Host names under which a proxy may reach an exchange that listens on loopback, besides the
     /// machine's own.
     pub hosts: Vec<String>,
+    /// Serve the reference surface of UAI-1 also where the reference site has it, below `/wp-json`.
+    pub uai_wp_json: bool,
     /// Milliseconds from the first stop to the drain: not ready any more, but still at work, so that
     /// those who ask for readiness can turn elsewhere.
     pub drain_notice_ms: u64,
@@ -94,6 +96,7 @@ impl Default for HttpSettings {
             pull_wait_ms_max: 60_000,
             ask_wait_ms_max: 3_600_000,
             hosts: Vec::new(),
+            uai_wp_json: false,
             drain_notice_ms: 0,
             drain_grace_ms: 10_000,
             drain_retry_ms: 1_000,

@@ -712,6 +712,11 @@ pub static SETTINGS: &[Setting] = &[
             Ok(())
         }
     ),
+    switch!(
+        "http.uai_wp_json",
+        http.uai_wp_json,
+        "Serve UAI-1's reference surface (/uaix/v1) also below /wp-json, where the reference site has it."
+    ),
     number!(
         "http.drain_notice_ms",
         0,

@@ -4,7 +4,7 @@
 use crate::process::Exchange;
 use client::{Client, Error};
 use protocol::dialect::aee::Aee;
-use protocol::dialect::uai::build::{Agent, Envelope, Heading};
+use protocol::dialect::uai::build::{Agent, Envelope, Heading, Message};
 use protocol::{Timestamp, digest};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -229,6 +229,59 @@ async fn discovery_packets_announce_answer_and_withdraw() {
     let withdraw = json!({ "operation": "withdraw" });
     client.publish(packet("msg_3", &withdraw)).await.unwrap();
     assert!(client.agent("agent.asker").await.is_err());
+}
+
+/// What an agreement leads to; and after a restart, what everybody reads.
+#[tokio::test]
+async fn an_offer_in_uai_1_is_answered_and_negotiated_again_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let exchange = Exchange::on(folder.path());
+    let client = exchange.client();
+    let packet = |id: &str, body: &Value| uai(id, "uai.capability.negotiation.v1", body);
+    let offer = json!({
+        "negotiation_id": "neg_1", "phase": "offer",
+        "offered": { "uai_versions": ["1.0"], "features": ["ma.additional_targets"] },
+    });
+    client.publish(packet("msg_1", &offer)).await.unwrap();
+    let mut inbox = client.inbox("agent.asker");
+    let delivery = inbox.next().await.unwrap();
+    let answer: Value = serde_json::from_slice(&delivery.envelope).unwrap();
+    assert_eq!(answer["body"]["phase"], "answer", "{answer}");
+    assert_eq!(answer["conversation"]["parent_message_id"], "msg_1");
+    delivery.ack().await.unwrap();
+    let confirm = json!({ "negotiation_id": "neg_1", "phase": "confirm" });
+    client.publish(packet("msg_2", &confirm)).await.unwrap();
+    // What is asked after the confirmation is answered after it was heard.
+    let query = json!({ "operation": "query", "query": { "skill": "none" } });
+    let query = uai("msg_3", "uai.agent.discovery.v1", &query);
+    client.publish(query).await.unwrap();
+    let delivery = inbox.next().await.unwrap();
+    delivery.ack().await.unwrap();
+    drop(inbox);
+    let several = Heading {
+        id: "msg_4".into(),
+        issued_at: NOW,
+        source: Agent::new("agent", "manager"),
+        target: Agent::new("agent", "asker"),
+        conversation: "conv_several".into(),
+    };
+    let several = Message::new("inform", "To both.").envelope(several);
+    let several = several.also_to(Agent::new("agent", "other"));
+    client.publish(several.write().unwrap()).await.unwrap();
+    let path = "/v1/inbox/agent.asker?wait_ms=20000&carriage=negotiated";
+    let agreed = crate::raw::get(&exchange.url, path).await.json()["deliveries"][0].clone();
+    assert_eq!(agreed["id"], "msg_4");
+    assert_eq!(
+        agreed["envelope"]["additional_targets"][0]["id"], "other",
+        "{agreed}"
+    );
+    exchange.signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(exchange.wait().success());
+    let exchange = Exchange::on(folder.path());
+    let again = crate::raw::get(&exchange.url, path).await.json()["deliveries"][0].clone();
+    assert_eq!(again["id"], "msg_4");
+    assert_eq!(again["carriage"], "split", "{again}");
+    assert_eq!(again["envelope"]["target"]["id"], "asker");
 }
 
 fn probe(id: &str, port: u32) -> String {

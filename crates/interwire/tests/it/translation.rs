@@ -1,6 +1,8 @@
 //! The verb `translate`, and reading in a dialect of one's own from the command line.
 
 use crate::process::{Exchange, run, run_with, task};
+use protocol::Timestamp;
+use protocol::dialect::uai::build::{Agent, Handoff, Heading};
 use serde_json::Value;
 
 const BEAT: &str = r#"{"spec_version":"0.2","id":"evt_beat","type":"session.heartbeat","source":"agent:a","target":"agent:b","created_at":"2026-02-28T10:30:00Z","payload":{}}"#;
@@ -26,6 +28,78 @@ fn files_are_translated_there_and_back() {
     );
     assert_eq!((both.code, both.json().len()), (Some(1), 1));
     assert!(both.err.contains("not_translatable"), "{}", both.err);
+}
+
+#[test]
+fn a_uai_1_message_is_written_in_every_form_and_carriage() {
+    let message = Handoff::new("task_1", "A summary.", "A reason.", "Begin.")
+        .envelope(Heading {
+            id: "msg_1".into(),
+            issued_at: Timestamp::from_millis(1_772_274_600_000),
+            source: Agent::new("agent", "manager"),
+            target: Agent::new("agent", "b"),
+            conversation: "conv_1".into(),
+        })
+        .also_to(Agent::new("agent", "c"))
+        .write()
+        .unwrap();
+    let written = |more: &[&str], text: &str| {
+        let arguments = [&["translate", "--to", "uai"], more].concat();
+        let run = run_with(&arguments, text);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        run.out
+    };
+    let spaced = message.replacen('{', "{ ", 1);
+    let minified = written(&["--form", "minified-keyed"], &spaced);
+    assert_eq!(minified.trim_end(), message);
+    let keyless = written(&["--form", "keyless"], &message);
+    assert!(keyless.starts_with("[\"1.0\","), "{keyless}");
+    assert_eq!(written(&["--form", "keyed"], &keyless), minified);
+    let strict = written(&["--carriage", "strict"], &message);
+    let judged = run_with(&["validate", "--mode", "strict"], &strict);
+    assert_eq!(judged.code, Some(0), "{}", judged.out);
+    let back = written(&["--carriage", "native"], &strict);
+    let value = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    assert_eq!(value(&back), value(&message));
+    let copies = written(&["--carriage", "split", "--form", "keyless"], &message);
+    assert_eq!(copies.lines().count(), 2);
+    assert_eq!(copies, written(&["--carriage", "split"], &keyless));
+    let other = run_with(&["translate", "--to", "aep", "--form", "keyless"], &message);
+    assert_ne!(other.code, Some(0));
+    assert!(other.err.contains("only with --to uai"), "{}", other.err);
+}
+
+/// UAI 8: a file is what it holds, whatever its name.
+#[test]
+fn files_of_uai_1_are_told_apart_by_content() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, code) in [
+        (
+            "totem.uai",
+            &b"The totem\n\nPurpose: what is kept\nMemory scope: project\n"[..],
+            "foreign_format",
+        ),
+        (
+            "pack.uaix",
+            &b"PK\x03\x04\x14\x00\x00\x00"[..],
+            "foreign_format",
+        ),
+        (
+            "draft.uai",
+            &br#"{"uaix_version":"0.1","source":"a"}"#[..],
+            "superseded_draft_shape",
+        ),
+        ("page.json", &br#"{"spec":"UAI-1"}"#[..], "foreign_format"),
+        ("notes.uai", &b"only words\n"[..], "malformed_json"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let judged = run(&["validate", "--json", path.to_str().unwrap()]);
+        assert_eq!(judged.code, Some(1), "{name}: {}", judged.err);
+        let verdicts = judged.json();
+        assert_eq!(verdicts.len(), 1, "{name}");
+        assert_eq!(verdicts[0]["faults"][0]["code"], code, "{name}");
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //!
 //! Reads keyed, minified and keyless messages, in a strict mode (the twelve published members and
 //! modes) and a lenient one (native `additional_targets`, `broadcast`, `pubsub`). Validates one
-//! envelope at a time; acks, retries, splitting, discovery, negotiation and sealed bodies need more
-//! than one envelope or keys and are not here. Implements UAI 1, 2, 3, 6, 9.1 to 9.4 and the parts of
-//! 4 and 5 that one envelope shows.
+//! envelope at a time; acks, retries and discovery need more than one envelope and are not here, sealed
+//! bodies need keys. Beside the reader: carriages (`carriage`), forms (`form`), offers and what comes of
+//! them (`negotiate`), the public reference surface (`reference`). Implements UAI 1, 2, 3, 6, 7, 9.1 to
+//! 9.4, 9.6 and the parts of 4 and 5 that one envelope shows.
 
 mod act;
 mod body;
@@ -16,12 +17,14 @@ mod extension;
 pub mod fallback;
 pub mod field_order;
 mod foreign;
+pub mod form;
 mod grammar;
 mod header;
 mod integrity;
 pub mod keyless;
 pub mod negotiate;
 mod policy;
+pub mod reference;
 mod routing;
 mod secret;
 mod table;
@@ -201,7 +204,13 @@ fn body_of(doc: Value<'_>, profile: &str, findings: &mut Findings<'_>) {
     };
     if let Some(known) = body::profile(profile) {
         if let Some(body) = doc.get("body").filter(|body| body.kind() == Kind::Object) {
-            findings.record(known.body, body, "/body", known.rule);
+            if is_other_negotiation(profile, body) && !findings.is_strict() {
+                let detail =
+                    "expected `negotiation_id` and `phase`, got another body, which is opaque";
+                findings.warn(Code::UnknownProfileCarried, "/body", "UAI 10 G15", detail);
+            } else {
+                findings.record(known.body, body, "/body", known.rule);
+            }
         }
     } else if grammar::is_profile_id(profile) {
         let detail = format!("expected a registered profile id, got {}", got(value));
@@ -214,6 +223,14 @@ fn body_of(doc: Value<'_>, profile: &str, findings: &mut Findings<'_>) {
         );
         findings.refuse(Code::ProfileMalformed, "/profile", "UAI 1.1", detail);
     }
+}
+
+/// The profile was published for clients of another kind, whose body nobody can read (UAI 10 G15).
+fn is_other_negotiation(profile: &str, body: Value<'_>) -> bool {
+    profile == "uai.capability.negotiation.v1"
+        && ["negotiation_id", "phase"]
+            .iter()
+            .all(|name| body.get(name).is_none())
 }
 
 /// Compares only what claims to be comparable: a malformed checksum or another algorithm is already

@@ -6,7 +6,9 @@ mod foreign;
 mod header;
 mod keyless;
 mod laws;
+mod negotiation;
 mod recipients;
+mod reference;
 mod rows;
 mod rules;
 

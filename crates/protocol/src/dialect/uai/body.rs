@@ -328,11 +328,32 @@ static NEGOTIATION: Shape = Shape::closed(&[
         "phase",
         Want::Enum(&["offer", "answer", "confirm", "reject"]),
     ),
-    optional("offered", Want::Object),
-    optional("required", Want::Object),
-    optional("selected", Want::Object),
+    optional("offered", Want::Nested(&OFFERED)),
+    optional("required", Want::Nested(&REQUIRED)),
+    optional("selected", Want::Nested(&SELECTED)),
     optional("fallback", PRESENT),
     optional("reason", Want::STRING),
+]);
+
+static OFFERED: Shape = Shape::closed(&[
+    optional("uai_versions", TEXTS),
+    optional("forms", TEXTS),
+    optional("features", TEXTS),
+    optional("sig_algs", TEXTS),
+    optional("enc", TEXTS),
+    optional("max_bytes", POSITIVE),
+]);
+
+/// Features only, says UAI 9.6 K1; a requirement of another kind is met or refused all the same.
+static REQUIRED: Shape = Shape::open(&[optional("features", TEXTS)]);
+
+static SELECTED: Shape = Shape::closed(&[
+    optional("uai_version", Want::NON_EMPTY),
+    optional("form", Want::NON_EMPTY),
+    optional("features", TEXTS),
+    optional("sig_alg", Want::NON_EMPTY),
+    optional("enc", Want::NON_EMPTY),
+    optional("max_bytes", POSITIVE),
 ]);
 
 static DISCOVERY: Shape = Shape::closed(&[

@@ -338,15 +338,15 @@ fn integrity_object(checksum: Option<&str>) -> String {
         .close()
 }
 
-fn flag(is_set: bool) -> &'static str {
+pub(super) fn flag(is_set: bool) -> &'static str {
     if is_set { "true" } else { "false" }
 }
 
-fn list(items: &[String]) -> String {
+pub(super) fn list(items: &[String]) -> String {
     format!("[{}]", items.join(","))
 }
 
-fn texts(items: &[String]) -> String {
+pub(super) fn texts(items: &[String]) -> String {
     let mut out = String::from("[");
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -359,14 +359,14 @@ fn texts(items: &[String]) -> String {
 }
 
 /// A JSON object being written, member by member.
-struct Object(String);
+pub(super) struct Object(String);
 
 impl Object {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self("{".into())
     }
 
-    fn raw(mut self, name: &str, json: &str) -> Self {
+    pub(super) fn raw(mut self, name: &str, json: &str) -> Self {
         if self.0.len() > 1 {
             self.0.push(',');
         }
@@ -376,24 +376,24 @@ impl Object {
         self
     }
 
-    fn text(self, name: &str, text: &str) -> Self {
+    pub(super) fn text(self, name: &str, text: &str) -> Self {
         let mut json = String::with_capacity(text.len() + 2);
         push_string(&mut json, text);
         self.raw(name, &json)
     }
 
-    fn maybe(self, name: &str, text: Option<&str>) -> Self {
+    pub(super) fn maybe(self, name: &str, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.text(name, text),
             None => self,
         }
     }
 
-    fn time(self, name: &str, moment: Timestamp) -> Self {
+    pub(super) fn time(self, name: &str, moment: Timestamp) -> Self {
         self.text(name, &moment.to_string())
     }
 
-    fn close(mut self) -> String {
+    pub(super) fn close(mut self) -> String {
         self.0.push('}');
         self.0
     }

@@ -13,9 +13,9 @@
 use std::borrow::Cow;
 
 use super::extension::{ASSIGNMENT, MULTI_AGENT, SPLIT, is_signature, payloads};
-use super::integrity;
+use super::{integrity, keyless};
 use crate::json::{self, Kind, Value, push_string};
-use crate::{Code, Fault, canonical, digest};
+use crate::{Code, Fault, Party, canonical, digest};
 
 /// One of the three encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,6 +95,67 @@ pub fn carry(doc: Value<'_>, carriage: Carriage, by: By) -> Result<Vec<String>, 
         Carriage::Native => Ok(vec![model.native()?]),
         Carriage::Strict => Ok(vec![model.strict()?]),
         Carriage::Split => model.split(),
+    }
+}
+
+/// The message as one recipient is to read it, changed on the way: in that carriage, or its own copy. `None`
+/// where it stays as it was sent, because it is in that carriage already. What is changed is keyed.
+///
+/// # Errors
+/// As [`carry`]; `unknown_recipient` when no copy is for that party, as when it has the message by a topic.
+pub fn carry_to(
+    text: &str,
+    carriage: Carriage,
+    recipient: &Party,
+) -> Result<Option<String>, Fault> {
+    let limits = json::Limits {
+        bytes_max: usize::MAX,
+        depth_max: usize::MAX,
+    };
+    let document = json::read(text.as_bytes(), limits)?;
+    if document.root().kind() != Kind::Array {
+        return carry_doc_to(document.root(), carriage, recipient);
+    }
+    let keyed = keyless::to_keyed(document.root()).map_err(|faults| {
+        let none = || Fault::new(Code::KeylessShape, "", "UAI 2 F3", "expected an envelope");
+        faults.into_iter().next().unwrap_or_else(none)
+    })?;
+    carry_doc_to(
+        json::read(keyed.as_bytes(), limits)?.root(),
+        carriage,
+        recipient,
+    )
+}
+
+fn carry_doc_to(
+    doc: Value<'_>,
+    carriage: Carriage,
+    recipient: &Party,
+) -> Result<Option<String>, Fault> {
+    let texts = carry(doc, carriage, By::Broker)?;
+    if texts.first().is_some_and(|first| first == doc.raw()) {
+        return Ok(None);
+    }
+    if carriage != Carriage::Split {
+        return Ok(texts.into_iter().next());
+    }
+    let targets = Model::of(doc).targets;
+    let own = targets.iter().position(|target| {
+        let word = |name: &str| target.get(name).and_then(Value::as_str);
+        let named = word("type").zip(word("id"));
+        named.is_some_and(|(kind, id)| Party::from_parts(&kind, &id) == *recipient)
+    });
+    match own.and_then(|at| texts.into_iter().nth(at)) {
+        Some(copy) => Ok(Some(copy)),
+        None => {
+            let detail = format!("expected a recipient that the message names, got {recipient}");
+            Err(Fault::new(
+                Code::UnknownRecipient,
+                "/target",
+                "UAI 9.2 B2",
+                detail,
+            ))
+        }
     }
 }
 
@@ -339,14 +400,14 @@ fn list(items: &[String]) -> String {
     format!("[{}]", items.join(","))
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     push_string(&mut out, text);
     out
 }
 
 /// The text with the checksum that is right for it.
-fn sealed(text: &str) -> Result<String, Fault> {
+pub(super) fn sealed(text: &str) -> Result<String, Fault> {
     let limits = json::Limits {
         bytes_max: usize::MAX,
         depth_max: usize::MAX,
@@ -365,7 +426,7 @@ fn sealed(text: &str) -> Result<String, Fault> {
 }
 
 /// An object with some members replaced or left out; what it did not have comes last.
-fn edit(object: Value<'_>, changes: &[(&str, Option<String>)]) -> String {
+pub(super) fn edit(object: Value<'_>, changes: &[(&str, Option<String>)]) -> String {
     let mut out = String::with_capacity(object.raw().len() + 64);
     out.push('{');
     let mut member = |name: &str, json: &str| {

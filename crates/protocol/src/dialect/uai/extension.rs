@@ -90,6 +90,13 @@ static CLAIM_PAYLOAD: Shape = Shape::closed(&[
 
 static SIGNATURE_PAYLOAD: Shape = Shape::closed(&[required("jws", Want::NON_EMPTY)]);
 
+/// Every understood record: namespace, version, the section that lists it.
+pub(super) fn namespaces() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    PAYLOADS
+        .iter()
+        .map(|(namespace, _, rule)| (*namespace, VERSION, *rule))
+}
+
 /// Checks every record.
 pub(super) fn examine(extensions: Value<'_>, findings: &mut Findings<'_>) {
     for (index, record) in extensions.items().enumerate() {

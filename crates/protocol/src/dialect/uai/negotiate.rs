@@ -1,18 +1,16 @@
 //! Capability negotiation: an offer and one side's abilities give the answer.
 //!
-//! Pure. What is required and missing refuses the whole offer; there is no agreement without it. What
-//! was agreed is remembered for an hour, and without an agreement a peer gets the baseline: version
-//! 1.0, keyed, no extensions. Implements UAI 9.6 K1 to K4.
+//! Pure. What is required and missing refuses the whole offer; there is no agreement without it. What was
+//! agreed holds for an hour, and without an agreement a peer gets the baseline: version 1.0, keyed, no
+//! extensions, copies instead of lists of recipients. Implements UAI 9.6 K1 to K4.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod agreements;
 
-use crate::coordination::Offer;
-use crate::json::{Kind, Value, push_string};
-use crate::wire::{Reader, WireError, put_moment, put_text, put_varint};
-use crate::{Party, Timestamp};
+pub use agreements::{AGREEMENT_MS, Agreements};
 
-/// How long an agreement holds, in milliseconds (UAI 9.6 K3).
-pub const AGREEMENT_MS: i64 = 3_600_000;
+use super::build::{Object, texts};
+use super::carriage::Carriage;
+use crate::json::{Kind, Value};
 
 /// What one side can do, each list in any order.
 #[derive(Clone, Debug)]
@@ -31,8 +29,8 @@ pub struct Abilities<'a> {
     pub max_bytes: u64,
 }
 
-/// What this exchange can do. It verifies no signature and opens no sealed message, so it agrees on
-/// none of those.
+/// What the exchange can do. It verifies no signature and opens no sealed message, so it agrees on none
+/// of those.
 pub const EXCHANGE: Abilities<'static> = Abilities {
     versions: &[super::VERSION],
     forms: &["keyed", "minified-keyed", "keyless"],
@@ -42,147 +40,208 @@ pub const EXCHANGE: Abilities<'static> = Abilities {
         "ma.broadcast",
         "ma.pubsub",
         "ma.keyless_target_list",
-        "ma.blocker_conflict",
         "form.minified",
         "form.keyless",
+        "discovery.v1",
     ],
     sig_algs: &[],
     enc: &[],
     max_bytes: 1 << 20,
 };
 
-/// What comes of an offer; `None` for a body that is no offer.
+/// What was agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// The highest common version.
+    pub version: Box<str>,
+    /// The first offered form that both have; `keyed` when none was offered.
+    pub form: Box<str>,
+    /// The common features, in the order of the offer.
+    pub features: Vec<Box<str>>,
+    /// The first offered algorithm that both have.
+    pub sig_alg: Option<Box<str>>,
+    /// The first offered encryption that both have.
+    pub enc: Option<Box<str>>,
+    /// The smaller of both limits, in bytes.
+    pub max_bytes: u64,
+}
+
+impl Selected {
+    /// How messages with several recipients travel between these two (UAI 9.1 M5).
+    #[must_use]
+    pub fn carriage(&self) -> Carriage {
+        Carriage::for_features(self.features.iter().map(AsRef::as_ref))
+    }
+
+    fn write(&self) -> String {
+        let features: Vec<String> = self.features.iter().map(ToString::to_string).collect();
+        Object::new()
+            .text("uai_version", &self.version)
+            .text("form", &self.form)
+            .raw("features", &texts(&features))
+            .maybe("sig_alg", self.sig_alg.as_deref())
+            .maybe("enc", self.enc.as_deref())
+            .raw("max_bytes", &self.max_bytes.to_string())
+            .close()
+    }
+}
+
+/// What comes of an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The offer's `negotiation_id`.
+    pub negotiation: Box<str>,
+    /// What is agreed once the other side confirms; none when the offer is refused.
+    pub selected: Option<Selected>,
+    /// The body of the packet that says so, as JSON text: phase `answer` or `reject`.
+    pub body: String,
+}
+
+/// Answers an offer; `None` for a body that is no offer.
+///
+/// Everything in `required` must be met: a feature, version, form, algorithm or encryption that is missing
+/// here, or a requirement that is not understood, refuses the offer, and the reason names each.
 #[must_use]
-pub fn answer(body: Value<'_>, ours: &Abilities<'_>) -> Option<Offer> {
+pub fn answer(body: Value<'_>, ours: &Abilities<'_>) -> Option<Outcome> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     if text("phase")? != "offer" {
         return None;
     }
     let negotiation = text("negotiation_id")?;
-    let offered = |name: &str| texts(body.get("offered").and_then(|offered| offered.get(name)));
-    let required = texts(body.get("required").and_then(|part| part.get("features")));
-    // Only what is offered can be agreed, but what is required counts as offered.
-    let mut wanted = offered("features");
-    for feature in &required {
-        if !wanted.contains(feature) {
-            wanted.push(feature.clone());
+    let (body, selected) = match select(body, ours) {
+        Ok(selected) => {
+            let text = begun(&negotiation, "answer").raw("selected", &selected.write());
+            (text.close(), Some(selected))
         }
-    }
-    let mut seen = BTreeSet::new();
-    let features: Vec<Box<str>> = wanted
-        .into_iter()
-        .filter(|feature| ours.features.contains(&&**feature) && seen.insert(feature.clone()))
-        .map(Into::into)
-        .collect();
-    let missing: Vec<_> = required
-        .iter()
-        .filter(|feature| !features.iter().any(|agreed| **agreed == ***feature))
-        .collect();
-    let mut versions = offered("uai_versions");
-    versions.retain(|version| ours.versions.contains(&&**version));
-    let version = versions
-        .into_iter()
-        .max_by(|one, other| parts(one).cmp(&parts(other)));
-    let (features, answer) = match version {
-        Some(version) if missing.is_empty() => {
-            let first = |name: &str, ours: &[&str]| {
-                let mut offered = offered(name).into_iter();
-                offered.find(|one| ours.contains(&&**one))
-            };
-            let mut out = begun(&negotiation, "answer");
-            out.push_str(",\"selected\":{\"uai_version\":");
-            push_string(&mut out, &version);
-            out.push_str(",\"form\":");
-            let form = first("forms", ours.forms);
-            push_string(&mut out, form.as_deref().unwrap_or("keyed"));
-            out.push_str(",\"features\":");
-            push_list(&mut out, features.iter().map(AsRef::as_ref));
-            for (name, chosen) in [
-                ("sig_alg", first("sig_algs", ours.sig_algs)),
-                ("enc", first("enc", ours.enc)),
-            ] {
-                if let Some(chosen) = chosen {
-                    out.push_str(",\"");
-                    out.push_str(name);
-                    out.push_str("\":");
-                    push_string(&mut out, &chosen);
-                }
-            }
-            let theirs = body
-                .at("/offered/max_bytes")
-                .and_then(Value::as_i64)
-                .and_then(|bytes| u64::try_from(bytes).ok());
-            let max_bytes = theirs.map_or(ours.max_bytes, |bytes| bytes.min(ours.max_bytes));
-            out.push_str(",\"max_bytes\":");
-            out.push_str(&max_bytes.to_string());
-            out.push_str("}}");
-            (Some(features), out)
-        }
-        Some(_) => {
-            let mut names = String::new();
-            for (at, feature) in missing.into_iter().take(16).enumerate() {
-                names.push_str(if at > 0 { ", " } else { "" });
-                names.push_str(feature);
-            }
-            let reason = format!("a required feature is missing here: {names}");
-            (None, refused(&negotiation, &reason))
-        }
-        None => {
-            let known = ours.versions.join(", ");
-            let reason = format!("no common version, here is {known}");
-            (None, refused(&negotiation, &reason))
-        }
+        Err(reason) => (refused(&negotiation, &reason), None),
     };
-    Some(Offer {
+    Some(Outcome {
         negotiation: negotiation.into(),
-        features,
-        answer: answer.into(),
+        selected,
+        body,
     })
 }
 
-/// The features that an answer selects, for the side that offered. `None` when it refuses, or leaves
-/// out what was required: then nothing is agreed.
+/// The body of a `reject`, with the baseline as fallback.
 #[must_use]
-pub fn agreed(answer: Value<'_>, required: &[&str]) -> Option<Vec<Box<str>>> {
+pub fn refused(negotiation: &str, reason: &str) -> String {
+    let baseline = r#"{"uai_version":"1.0","form":"keyed","features":[]}"#;
+    begun(negotiation, "reject")
+        .raw("fallback", baseline)
+        .text("reason", reason)
+        .close()
+}
+
+fn begun(negotiation: &str, phase: &str) -> Object {
+    Object::new()
+        .text("negotiation_id", negotiation)
+        .text("phase", phase)
+}
+
+fn select(body: Value<'_>, ours: &Abilities<'_>) -> Result<Selected, String> {
+    if body
+        .get("offered")
+        .is_none_or(|offered| offered.kind() != Kind::Object)
+    {
+        return Err("expected `offered` to be an object".into());
+    }
+    let offered = |name: &str| list(body.get("offered").and_then(|part| part.get(name)));
+    let mut missing = Vec::new();
+    for (key, value) in body.get("required").into_iter().flat_map(Value::members) {
+        let name = key.text();
+        let known = match &*name {
+            "features" => ours.features,
+            "uai_versions" => ours.versions,
+            "forms" => ours.forms,
+            "sig_algs" => ours.sig_algs,
+            "enc" => ours.enc,
+            other => {
+                missing.push(format!("{other:?}, which is not understood"));
+                continue;
+            }
+        };
+        let wanted = list(Some(value));
+        // What cannot be read cannot be met.
+        if value.kind() != Kind::Array || wanted.len() != value.items().count() {
+            missing.push(format!("{name:?}, which is no list of words"));
+        }
+        let lacking = wanted.iter().filter(|word| !known.contains(&word.as_str()));
+        missing.extend(lacking.map(|word| format!("{word:?} of `{name}`")));
+    }
+    if !missing.is_empty() {
+        missing.truncate(16);
+        return Err(format!(
+            "a required ability is missing here: {}",
+            missing.join(", ")
+        ));
+    }
+    let versions = offered("uai_versions").into_iter();
+    let common = versions.filter(|version| ours.versions.contains(&version.as_str()));
+    let version = common.max_by_key(|version| parts(version));
+    let Some(version) = version else {
+        return Err(format!(
+            "no common version, here is {}",
+            ours.versions.join(", ")
+        ));
+    };
+    // Only what is offered can be agreed, but what is required counts as offered.
+    let required = list(body.get("required").and_then(|part| part.get("features")));
+    let mut features: Vec<Box<str>> = Vec::new();
+    for feature in offered("features").into_iter().chain(required) {
+        if ours.features.contains(&feature.as_str())
+            && !features.iter().any(|one| **one == *feature)
+        {
+            features.push(feature.into());
+        }
+    }
+    let first = |name: &str, ours: &[&str]| {
+        let mut offered = offered(name).into_iter();
+        offered
+            .find(|one| ours.contains(&one.as_str()))
+            .map(Into::into)
+    };
+    let theirs = body
+        .at("/offered/max_bytes")
+        .and_then(Value::as_i64)
+        .and_then(|bytes| u64::try_from(bytes).ok());
+    Ok(Selected {
+        version: version.into(),
+        form: first("forms", ours.forms).unwrap_or_else(|| "keyed".into()),
+        features,
+        sig_alg: first("sig_algs", ours.sig_algs),
+        enc: first("enc", ours.enc),
+        max_bytes: theirs.map_or(ours.max_bytes, |bytes| bytes.min(ours.max_bytes)),
+    })
+}
+
+/// What an answer selects, for the side that offered. `None` when it refuses, or leaves out what was
+/// required: then nothing is agreed.
+#[must_use]
+pub fn selected(answer: Value<'_>, required: &[&str]) -> Option<Selected> {
     if answer.get("phase").and_then(Value::as_str)? != "answer" {
         return None;
     }
-    let features = texts(answer.at("/selected/features"));
+    let chosen = answer.get("selected")?;
+    let word = |name: &str| Some(Box::<str>::from(chosen.get(name)?.as_str()?));
+    let features = list(chosen.get("features"));
     let has = |feature: &&str| features.iter().any(|agreed| agreed == *feature);
-    required
-        .iter()
-        .all(has)
-        .then(|| features.into_iter().map(Into::into).collect())
-}
-
-fn begun(negotiation: &str, phase: &str) -> String {
-    let mut out = String::from("{\"negotiation_id\":");
-    push_string(&mut out, negotiation);
-    out.push_str(",\"phase\":");
-    push_string(&mut out, phase);
-    out
-}
-
-fn refused(negotiation: &str, reason: &str) -> String {
-    let mut out = begun(negotiation, "reject");
-    out.push_str(
-        ",\"fallback\":{\"uai_version\":\"1.0\",\"form\":\"keyed\",\"features\":[]},\"reason\":",
-    );
-    push_string(&mut out, reason);
-    out.push('}');
-    out
-}
-
-fn push_list<'t>(out: &mut String, texts: impl Iterator<Item = &'t str>) {
-    out.push('[');
-    for (at, text) in texts.enumerate() {
-        out.push_str(if at > 0 { "," } else { "" });
-        push_string(out, text);
+    if !required.iter().all(has) {
+        return None;
     }
-    out.push(']');
+    let max_bytes = chosen.get("max_bytes").and_then(Value::as_i64);
+    Some(Selected {
+        version: word("uai_version")?,
+        form: word("form").unwrap_or_else(|| "keyed".into()),
+        features: features.into_iter().map(Into::into).collect(),
+        sig_alg: word("sig_alg"),
+        enc: word("enc"),
+        max_bytes: max_bytes
+            .and_then(|bytes| u64::try_from(bytes).ok())
+            .unwrap_or(u64::MAX),
+    })
 }
 
-fn texts(list: Option<Value<'_>>) -> Vec<String> {
+fn list(list: Option<Value<'_>>) -> Vec<String> {
     list.filter(|list| list.kind() == Kind::Array)
         .into_iter()
         .flat_map(Value::items)
@@ -196,70 +255,4 @@ fn parts(version: &str) -> Vec<u64> {
         .split('.')
         .map(|part| part.parse().unwrap_or(0))
         .collect()
-}
-
-/// What was agreed with whom, until when. Bounded: the agreement that was made first leaves first,
-/// and its peer is at the baseline again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agreements {
-    peers: BTreeMap<Party, (Timestamp, Vec<Box<str>>)>,
-}
-
-/// Most peers that are remembered.
-const PEERS_MAX: usize = 65_536;
-
-impl Agreements {
-    /// Remembers what came of an offer. One that was refused ends what was agreed before: it fails
-    /// closed.
-    pub fn remember(&mut self, peer: &Party, now: Timestamp, features: Option<&[Box<str>]>) {
-        let Some(features) = features else {
-            self.peers.remove(peer);
-            return;
-        };
-        let until = now.plus_millis(AGREEMENT_MS);
-        self.peers.insert(peer.clone(), (until, features.to_vec()));
-        if self.peers.len() > PEERS_MAX {
-            let first = self.peers.iter().min_by_key(|(_, (until, _))| *until);
-            if let Some(first) = first.map(|(peer, _)| peer.clone()) {
-                self.peers.remove(&first);
-            }
-        }
-    }
-
-    /// The features agreed with a peer; none without an agreement that holds.
-    pub fn features(&self, peer: &Party, now: Timestamp) -> impl Iterator<Item = &str> {
-        self.peers
-            .get(peer)
-            .filter(|(until, _)| *until > now)
-            .into_iter()
-            .flat_map(|(_, features)| features.iter().map(AsRef::as_ref))
-    }
-
-    /// Appends its bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.peers.len() as u64);
-        for (peer, (until, features)) in &self.peers {
-            put_text(out, peer.as_str());
-            put_moment(out, *until);
-            put_varint(out, features.len() as u64);
-            for feature in features {
-                put_text(out, feature);
-            }
-        }
-    }
-
-    /// Reads them back.
-    ///
-    /// # Errors
-    /// What is wrong with the bytes.
-    pub fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let peers = reader.list(|reader| {
-            let peer = reader.party()?;
-            let until = reader.moment()?;
-            let features = reader.list(|reader| Ok(Box::from(reader.text()?)))?;
-            Ok((peer, (until, features)))
-        })?;
-        let peers = peers.into_iter().collect();
-        Ok(Self { peers })
-    }
 }

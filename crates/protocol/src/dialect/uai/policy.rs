@@ -56,6 +56,8 @@ pub(super) fn examine(
         "uai.error.v1" => error_codes(body, findings),
         "uai.conformance.result.v1" => conformance_summary(body, findings),
         "uai.capability.statement.v1" => capability_statement(body, findings),
+        "uai.capability.negotiation.v1" => negotiation_phase(body, findings),
+        "uai.agent.correction.v1" => corrected_fields(body, findings),
         _ => {}
     }
 }
@@ -376,6 +378,41 @@ fn capability_statement(body: Value<'_>, findings: &mut Findings<'_>) {
                 "UAI 6.2",
                 detail,
             );
+        }
+    }
+}
+
+/// Each phase says what it is about (UAI 9.6 K1, K2).
+fn negotiation_phase(body: Value<'_>, findings: &mut Findings<'_>) {
+    let phase = text(body, "phase");
+    let needed = match phase.as_deref() {
+        Some("offer") => "offered",
+        Some("answer") => "selected",
+        Some("reject") => "reason",
+        _ => return,
+    };
+    if body.get(needed).is_none() {
+        let phase = phase.unwrap_or_default();
+        let detail = format!("expected `{needed}` in the phase {phase:?}, got nothing");
+        let pointer = format!("/body/{needed}");
+        findings.refuse(Code::MissingField, pointer, "UAI 9.6 K1", detail);
+    }
+}
+
+/// What is corrected is named by JSON pointers into the message (UAI 3.2).
+fn corrected_fields(body: Value<'_>, findings: &mut Findings<'_>) {
+    let fields = body.get("corrected_fields");
+    for (key, _) in fields.into_iter().flat_map(Value::members) {
+        let name = key.text();
+        let is_escaped = name
+            .split('~')
+            .skip(1)
+            .all(|rest| rest.starts_with(['0', '1']));
+        if !(name.starts_with('/') && is_escaped) {
+            let mut pointer = String::from("/body/corrected_fields");
+            push_step(&mut pointer, &name);
+            let detail = format!("expected a JSON pointer as the name, got {name:?}");
+            findings.refuse(Code::PatternMismatch, pointer, "UAI 3.2", detail);
         }
     }
 }

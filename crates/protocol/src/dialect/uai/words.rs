@@ -10,6 +10,11 @@ pub(super) fn is_registered(code: &str) -> bool {
     Code::parse(code).is_some() || ERROR_CODES.contains(&code)
 }
 
+/// The words that an error body may use besides our own.
+pub(super) fn registered() -> impl Iterator<Item = &'static str> {
+    ERROR_CODES.into_iter()
+}
+
 /// Codes that are no [`Code`] here, because nothing in this library raises them.
 const ERROR_CODES: [&str; 37] = [
     // Published: replies, rule ids, no-op triggers.

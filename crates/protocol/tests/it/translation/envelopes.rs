@@ -299,9 +299,9 @@ fn bodies() -> impl Strategy<Value = (&'static str, Value)> {
                 14 => ("uai.agent.blocker.v1", json!({"blocker_id": id, "blocker_type": "other", "description": "d", "human_review_required": true, "proposed_resolution": words, "support_boundary": boundary})),
                 15 => ("uai.error.v1", json!({"status": 404, "code": "rejected", "detail": words, "related_message_id": id})),
                 16 => ("uai.agent.memory-proposal.v1", json!({"proposal_id": id, "source_type": "imported", "proposed_facts": [], "proposed_status": "short_term", "task_execution_separation": true, "review_required": true, "support_boundary": boundary})),
-                17 => ("uai.capability.negotiation.v1", json!({"negotiation_id": id, "phase": "offer"})),
+                17 => ("uai.capability.negotiation.v1", json!({"negotiation_id": id, "phase": "offer", "offered": {}})),
                 18 => ("uai.agent.discovery.v1", json!({"operation": of(&["query", "result", "announce", "withdraw"])})),
-                19 => ("uai.agent.correction.v1", json!({"correction_id": id, "corrects_message_id": task, "reason": words, "corrected_fields": free, "support_boundary": boundary})),
+                19 => ("uai.agent.correction.v1", json!({"correction_id": id, "corrects_message_id": task, "reason": words, "corrected_fields": {"/body/summary": free}, "support_boundary": boundary})),
                 20 => ("uai.agent.sealed.v1", json!({"sealed_profile": "p", "content_type": "c", "jwe": free})),
                 _ => ("uai.unknown.profile.v3", json!({"any": any})),
             };

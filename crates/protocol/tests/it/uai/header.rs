@@ -120,7 +120,7 @@ fn the_act_follows_from_profile_and_body() {
         (
             of(
                 "uai.capability.negotiation.v1",
-                r#"{"negotiation_id":"n","phase":"offer"}"#,
+                r#"{"negotiation_id":"n","phase":"offer","offered":{}}"#,
             ),
             Act::Control,
         ),
