@@ -25,6 +25,8 @@ pub struct HttpSettings {
     pub session_heartbeat_ms: u64,
     /// Milliseconds for which an AEP session that lost its connection can be resumed.
     pub session_resume_ms: u64,
+    /// Whether sockets compress for peers that ask for it (`permessage-deflate`).
+    pub compression: bool,
     /// Publishes in flight on one socket or in one NDJSON body.
     pub in_flight_max: usize,
     /// Bytes of one socket frame beyond the largest envelope.
@@ -82,6 +84,7 @@ impl Default for HttpSettings {
             keep_alive_ms: 15_000,
             session_heartbeat_ms: 0,
             session_resume_ms: 300_000,
+            compression: true,
             in_flight_max: 1_024,
             socket_frame_room_bytes: 64 << 10,
             socket_readers_max: 1_024,

@@ -621,6 +621,11 @@ pub static SETTINGS: &[Setting] = &[
         http.session_resume_ms,
         "Milliseconds for which an AEP session that lost its connection can be resumed."
     ),
+    switch!(
+        "http.compression",
+        http.compression,
+        "Whether sockets compress for peers that ask for it (permessage-deflate)."
+    ),
     number!(
         "http.in_flight_max",
         1,

@@ -14,6 +14,7 @@
 mod aep_daemon;
 mod cases;
 mod cloudevents;
+mod compression;
 mod door;
 mod driver;
 mod exchange;

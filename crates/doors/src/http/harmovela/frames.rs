@@ -4,12 +4,13 @@ use crate::http::meter::Meter;
 use crate::http::peer::Peer;
 use crate::http::socket::{self, Writer, unreadable_code};
 use crate::session::{Broken, Frames, Goodbye, Heard};
-use axum::extract::ws::{Message, close_code};
+use axum::extract::ws::close_code;
 use broker::Feed;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use std::any::Any;
 use std::sync::Arc;
+use tokio_tungstenite::tungstenite::Message;
 
 /// Try again later (IANA registry of close codes); the library has no name for it.
 const AGAIN: u16 = 1013;
@@ -25,13 +26,13 @@ impl Frames for SocketFrames {
     const OVERHEARS: bool = true;
 
     async fn next(&mut self) -> Heard {
-        match self.writer.socket.next().await {
+        match self.writer.stream.next().await {
             None => Heard::Gone,
             Some(Ok(Message::Close(_))) => Heard::Closed,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Heard::Alive,
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Heard::Alive,
             Some(Ok(Message::Binary(_))) => Heard::Binary,
             Some(Ok(Message::Text(text))) => Heard::Text(text.into()),
-            Some(Err(error)) => match unreadable_code(error) {
+            Some(Err(error)) => match unreadable_code(&error) {
                 Some(close_code::SIZE) => Heard::Unreadable(Goodbye::TooLarge),
                 Some(close_code::INVALID) => Heard::Unreadable(Goodbye::NotText),
                 Some(_) => Heard::Unreadable(Goodbye::Protocol),

@@ -3,14 +3,14 @@
 use super::frames::SocketFrames;
 use crate::http::call::{Answer, Call};
 use crate::http::meter::Open;
-use crate::http::socket::{Writer, upgrade};
+use crate::http::socket::{DEFLATE, Writer, upgrade};
 use crate::session;
 use std::sync::Arc;
 
 /// The subprotocols of this route. The older one has the same envelopes.
 const SUBPROTOCOLS: [&str; 2] = ["harmovela-0.2", "aep-0.1"];
 
-/// A socket for one session. The library has no compression extension, so none is offered.
+/// A socket for one session.
 pub(crate) async fn open(call: Call) -> Answer {
     call.door.refuse_late()?;
     // The binding allows a `session_id` there; the session itself is opened by its event.
@@ -21,6 +21,10 @@ pub(crate) async fn open(call: Call) -> Answer {
     upgrade(call, &SUBPROTOCOLS, |socket| async move {
         let _open = Open::count(&door.meter.sockets);
         let (host, handle) = (door.sessions.clone(), peer.handle.clone());
+        let compression: &[&str] = match socket.deflate {
+            Some(_) => &[DEFLATE],
+            None => &[],
+        };
         let writer = Writer::new(socket, Arc::clone(&peer));
         let meter = door.meter.clone();
         let frames = SocketFrames {
@@ -28,7 +32,7 @@ pub(crate) async fn open(call: Call) -> Answer {
             peer,
             meter,
         };
-        session::run(host, handle, &[], frames).await;
+        session::run(host, handle, compression, frames).await;
     })
     .await
 }

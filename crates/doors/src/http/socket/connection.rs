@@ -4,19 +4,20 @@ use super::frame::{self, FrameLimits, Incoming, Operation, Reference, bad_frame}
 use super::pipeline::Pipeline;
 use super::readers::{Kind, Readers};
 use super::seats::Seats;
+use super::transport::Socket;
 use super::work::Work;
 use super::writer::{Broken, Writer};
 use crate::http::door::{Door, RequestId};
 use crate::http::meter::Open;
 use crate::http::peer::Peer;
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket, close_code};
+use axum::extract::ws::close_code;
 use broker::Handle;
 use futures_util::{FutureExt as _, StreamExt as _};
 use protocol::Rejection;
 use std::sync::Arc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use tokio_tungstenite::tungstenite::Error as SocketError;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message, Utf8Bytes};
 
 /// Frames taken from the peer before what is ready is sent.
 const FRAMES_PER_FLUSH: usize = 128;
@@ -78,7 +79,7 @@ impl Connection {
         door: Arc<Door>,
         peer: Arc<Peer>,
         request_id: RequestId,
-        socket: WebSocket,
+        socket: Socket,
     ) -> Self {
         let settings = &door.settings;
         let period = settings.keep_alive();
@@ -135,7 +136,7 @@ impl Connection {
             }
             let has_room = self.pipeline.open() < self.door.settings.in_flight_max.max(1);
             tokio::select! {
-                message = self.writer.socket.next(), if has_room => {
+                message = self.writer.stream.next(), if has_room => {
                     let received = self.receive_with_ready(message).await;
                     // Also when the peer has said goodbye: what it sent before counts.
                     self.hand_over().await;
@@ -157,14 +158,14 @@ impl Connection {
     /// Takes a frame and those that have arrived already, so that their answers share a flush.
     async fn receive_with_ready(
         &mut self,
-        first: Option<Result<Message, axum::Error>>,
+        first: Option<Result<Message, SocketError>>,
     ) -> Result<(), End> {
         self.receive(first).await?;
         for _ in 1..FRAMES_PER_FLUSH {
             if self.pipeline.open() >= self.door.settings.in_flight_max.max(1) {
                 break;
             }
-            let Some(message) = self.writer.socket.next().now_or_never() else {
+            let Some(message) = self.writer.stream.next().now_or_never() else {
                 break;
             };
             self.receive(message).await?;
@@ -172,13 +173,13 @@ impl Connection {
         Ok(())
     }
 
-    async fn receive(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+    async fn receive(&mut self, message: Option<Result<Message, SocketError>>) -> Result<(), End> {
         self.heard = Instant::now();
         match message {
             None => Err(End::Gone),
             Some(Ok(Message::Close(_))) => Err(End::Closed),
             Some(Err(error)) => Err(unreadable(error)),
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Ok(Message::Binary(_))) => {
                 let refused = bad_frame("", "expected a text frame, got a binary one");
                 self.refuse("", &refused, "").await
@@ -280,18 +281,18 @@ impl Connection {
     }
 }
 
-fn unreadable(error: axum::Error) -> End {
-    unreadable_code(error).map_or(End::Gone, End::Unreadable)
+fn unreadable(error: SocketError) -> End {
+    unreadable_code(&error).map_or(End::Gone, End::Unreadable)
 }
 
 /// The close code for what the library could not read; none when the peer is simply gone.
-pub(crate) fn unreadable_code(error: axum::Error) -> Option<u16> {
-    match error.into_inner().downcast_ref::<SocketError>() {
-        Some(SocketError::Capacity(_)) => Some(close_code::SIZE),
-        Some(SocketError::Utf8(_)) => Some(close_code::INVALID),
+pub(crate) fn unreadable_code(error: &SocketError) -> Option<u16> {
+    match error {
+        SocketError::Capacity(_) => Some(close_code::SIZE),
+        SocketError::Utf8(_) => Some(close_code::INVALID),
         // How a peer that dies is seen.
-        Some(SocketError::Protocol(ProtocolError::ResetWithoutClosingHandshake)) => None,
-        Some(SocketError::Protocol(_)) => Some(close_code::PROTOCOL),
-        Some(_) | None => None,
+        SocketError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        SocketError::Protocol(_) => Some(close_code::PROTOCOL),
+        _ => None,
     }
 }

@@ -6,19 +6,23 @@
 
 mod connection;
 mod consume;
+mod deflate;
 mod follow;
 mod frame;
 mod handshake;
+mod inflate;
 mod operate;
 mod pipeline;
 mod publish;
 mod readers;
 mod seats;
+mod transport;
 mod watch;
 mod watch_task;
 mod work;
 mod writer;
 
 pub(crate) use connection::unreadable_code;
+pub(crate) use deflate::NAME as DEFLATE;
 pub(crate) use handshake::{open, upgrade};
 pub(crate) use writer::{Broken, Writer, patiently};
