@@ -39,6 +39,7 @@ pub const EXCHANGE: Abilities<'static> = Abilities {
         "ma.extension_carriage",
         "ma.broadcast",
         "ma.pubsub",
+        "ma.blocker_conflict",
         "ma.keyless_target_list",
         "form.minified",
         "form.keyless",
