@@ -11,6 +11,7 @@ pub mod formats;
 pub mod frame;
 pub mod reader;
 pub mod segment;
+pub mod signed;
 pub mod snapshot;
 pub mod translate;
 
@@ -18,7 +19,7 @@ pub mod translate;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("reader", reader::run),
     ("aee", dialect::run_aee),
     ("aep", dialect::run_aep),
@@ -31,6 +32,7 @@ pub const TARGETS: [Target; 12] = [
     ("snapshot", snapshot::run),
     ("translate", translate::run),
     ("formats", formats::run),
+    ("signed", signed::run),
 ];
 
 /// Whether `text` is a JSON pointer by RFC 6901.
